@@ -31,7 +31,7 @@ class FilePiece(Protocol):
         """The descriptor to read from."""
         ...
 
-    def note_failure(self, error: OSError, position: int) -> None:
+    def report_send_failure(self, error: OSError, position: int) -> None:
         """Sending from `position` of the file failed, because of the peer or of the disk."""
         ...
 

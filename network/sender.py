@@ -93,7 +93,7 @@ class Sender:
             try:
                 taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
             except OSError as error:
-                piece.note_failure(error, piece.position + sent)
+                piece.report_send_failure(error, piece.position + sent)
                 raise
             sent += taken
             self._file_bytes.add(taken)

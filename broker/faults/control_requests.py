@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.files.file_names import parse_log_directory
+from ...storage.files.file_names import parse_log_folder_name
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
@@ -226,7 +226,7 @@ class Control:
 
     def _fire_disk_fault(self, broker: int, path: str) -> int | None:
         """Fires a fault that is armed for that file of this broker: the errno of the write, None if there is none."""
-        found = parse_log_directory(path.rpartition("/")[0].rpartition("/")[2])
+        found = parse_log_folder_name(path.rpartition("/")[0].rpartition("/")[2])
         if found is None:
             return None
         for armed in self.faults.active():

@@ -30,7 +30,7 @@ class ConnectionCutInResponse:
         """Raises: ConnectionAbortedError, in place of a file to send."""
         raise ConnectionAbortedError("a fault ends the connection in the middle of an answer")
 
-    def note_failure(self, error: OSError, position: int) -> None:
+    def report_send_failure(self, error: OSError, position: int) -> None:
         pass
 
 

@@ -35,11 +35,11 @@ class HardLinkedFiles(FaultyDisk):
         self.remove(path)
         super().create(path, data)
 
-    def set_modified_ms(self, path: str, time_ms: int) -> None:
+    def set_mtime_ms(self, path: str, time_ms: int) -> None:
         own = self.handle(path)
         self._replace_link_by_copy(own)
         own.close()
-        super().set_modified_ms(path, time_ms)
+        super().set_mtime_ms(path, time_ms)
 
     def sync(self, handle: FileHandle) -> None:
         pass

@@ -56,7 +56,7 @@ async def _describe_directory(
     services: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove], turn: Turn
 ) -> DescribeLogDirsResult:
     try:
-        total_bytes, usable_bytes = services.log_manager.files.space(path)
+        total_bytes, usable_bytes = services.log_manager.files.total_and_usable_bytes(path)
     except DiskFault as fault:
         return DescribeLogDirsResult(error_code=fault.code, log_dir=path)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}

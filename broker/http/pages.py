@@ -27,7 +27,7 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
     async def ready() -> Page:
         if not is_ready():
             return _make_unready_page("loading logs or shutting down")
-        if core.log_manager.failing() >= set(core.log_manager.directories):
+        if core.log_manager.failing_directories() >= set(core.log_manager.directories):
             return _make_unready_page("every log directory fails, see the log")
         return Page(body=b"ready\n")
 

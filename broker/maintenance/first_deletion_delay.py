@@ -28,7 +28,7 @@ class FirstDeletionDelay:
     def __init__(self, clock: Clock, log_manager: LogManager) -> None:
         self._clock = clock
         self._log_manager = log_manager
-        self._waiting = log_manager.checkpoints.first_deletions()
+        self._waiting = log_manager.checkpoints.read_awaiting_first_deletion()
         self._saved = frozenset(self._waiting)
         self._given_ms: dict[tuple[str, int], int] = {}
 
@@ -50,7 +50,7 @@ class FirstDeletionDelay:
         """Writes the checkpoints, if other partitions wait than were last written. Raises: DiskFault."""
         waiting = frozenset(self._waiting)
         if waiting != self._saved:
-            self._log_manager.checkpoints.write_first_deletions(waiting)
+            self._log_manager.checkpoints.write_awaiting_first_deletion(waiting)
             self._saved = waiting
 
     def is_over(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:

@@ -137,7 +137,7 @@ class LogMaintenance:
         taken = []
         for missing in await self._core.run_in_worker(self._tidy_directories, self._core.clock.monotonic_ms()):
             with self._core.rounds.handle_item("look for folders", missing.name):
-                if self._core.log_manager.take_offline(missing):
+                if self._core.log_manager.take_offline_if_unusable(missing):
                     taken.append(missing)
         _report_offline(taken)
         reason = self._core.log_manager.reason_to_halt
@@ -154,7 +154,7 @@ class LogMaintenance:
         began = perf_counter()
         try:
             await self._core.run_in_worker(flush.run)
-            flush.finish()
+            flush.write_producer_snapshot()
         except DiskFault as fault:
             log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
         self._core.metrics.flush_duration.observe(perf_counter() - began)

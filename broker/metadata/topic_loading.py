@@ -68,7 +68,7 @@ def load_image(
     found: dict[str, Logs] = {}
     for (name, index), opened in log_manager.logs.items():
         found.setdefault(name, {})[index] = opened
-    store.raise_producer_ids(1 + max(map(last_producer_id, log_manager.logs.values()), default=-1))
+    store.skip_producer_ids_below(1 + max(map(last_producer_id, log_manager.logs.values()), default=-1))
     for name, logs in found.items():
         _match_folders(name, logs, store, log_manager, configuration)
     _complete_internal_topics(store, configuration)

@@ -299,7 +299,7 @@ class Topics:
         """Removes deleted logs from the checkpoint files; where that fails, no new log of that name can be made."""
         for log_manager in self._log_managers():
             if log_manager.checkpoints.are_stale:
-                await self._core.run_in_worker(log_manager.checkpoints.forget_gone_logs)
+                await self._core.run_in_worker(log_manager.checkpoints.write_without_deleted_logs)
 
     def _log_managers(self) -> Sequence[LogManager]:
         """The log managers that make the partitions of new topics."""

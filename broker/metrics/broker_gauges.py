@@ -91,7 +91,7 @@ def _count_offline(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
 
 def _count_failed_directories(manager: LogManager) -> Iterator[GaugeRow | None]:
     found = set()
-    for directory in manager.failures():
+    for directory in manager.directory_of_each_failed_log():
         if directory is not None:
             found.add(directory)
         yield None

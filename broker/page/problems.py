@@ -67,7 +67,7 @@ async def _check_topics(services: "Services", turn: Turn) -> Iterable[Problem]:
 
 def _check_directories(services: "Services") -> Problem:
     failing = Problem("log directories that fail", "df -h, dmesg and the log of the broker; mend the disk, start again")
-    for path in sorted(services.log_manager.failing()):
+    for path in sorted(services.log_manager.failing_directories()):
         failing.add(path)
     return failing
 

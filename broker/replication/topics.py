@@ -74,7 +74,7 @@ class ReplicatedTopics(Topics):
                 is_wanted = False
             if not is_wanted:
                 self._log_manager.set_aside_as_stray(opened)
-        self.store.raise_producer_ids(1 + max(map(last_producer_id, self._log_manager.logs.values()), default=-1))
+        self.store.skip_producer_ids_below(1 + max(map(last_producer_id, self._log_manager.logs.values()), default=-1))
         self.store.save()
         self.sync(self.controller.topics)
         self._log_manager.new_logs.prepare_sync()()

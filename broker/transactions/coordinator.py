@@ -60,7 +60,7 @@ class TransactionCoordinator:
         self._topic = StateTopic(core, topics)
         self._completer = TransactionCompleter(core, self._topic, self.markers, self.write)
         self._loading = TransactionLoading(
-            core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume
+            core.rounds, self._topic, self.transactions, self._skip_producer_ids_below, self._resume
         )
         self._periodic: list[Periodic] = []
         self._lines = PeerLogLimit(core.clock)
@@ -128,12 +128,12 @@ class TransactionCoordinator:
         if self._topic.has_records(index):
             self._loading.load([index])
 
-    def _raise_producer_ids(self) -> None:
+    def _skip_producer_ids_below(self) -> None:
         """No producer id that occurs in the log is handed out again."""
         highest = highest_producer_id(transaction.now.producer_id for transaction in self.transactions)
         store = self._topics.store
         if highest >= store.state.next_producer_id:
-            store.raise_producer_ids(highest + 1)
+            store.skip_producer_ids_below(highest + 1)
             store.save(sync=False)
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:

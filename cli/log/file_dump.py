@@ -134,13 +134,16 @@ def has_known_name(path: Path) -> bool:
     return (
         path.name in STATE_FILES
         or is_metadata_log_file(path)
-        or (name_without_transient_suffix(path).endswith(SUFFIXES) and file_names.offset_of(path.name) is not None)
+        or (
+            name_without_transient_suffix(path).endswith(SUFFIXES)
+            and file_names.offset_of_file_name(path.name) is not None
+        )
     )
 
 
 def base_offset_of(path: Path) -> int:
     """The offset that a file is named after."""
-    return file_names.offset_of(path.name) or 0
+    return file_names.offset_of_file_name(path.name) or 0
 
 
 def name_without_transient_suffix(path: Path) -> str:

@@ -65,7 +65,7 @@ def _checkpoint_rows(files: Files, path: str) -> Iterator[Row]:
 
 def _epoch_rows(files: Files, path: str) -> Iterator[Row]:
     before = (-1, -1)
-    for number, fields in enumerate(checkpoint_file.read_lines(files, path), start=3):
+    for number, fields in enumerate(checkpoint_file.read_checkpoint_entries(files, path), start=3):
         if len(fields) != 2 or not all(field.isascii() and field.isdigit() for field in fields):
             yield problem_row(f"line {number} should be an epoch and the offset it begins at")
             return

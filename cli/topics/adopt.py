@@ -266,8 +266,9 @@ def describe_adoption(place: TopicPlace, each: Adoption) -> str:
         return f"{each.topic}: {_settings_text(each)}; what that deletes cannot be told: {fault}"
     if found is None:
         return f"{each.topic}: {_settings_text(each)}; its folders cannot be read from here, so records are not counted"
-    text = f"retention would delete {plural(found.retained_away, 'record')} ({found.retained_away_bytes} bytes)"
-    return f"{each.topic}: {_settings_text(each)}; {text}, compaction {found.compacted_away}"
+    records = plural(found.deleted_by_retention, "record")
+    text = f"retention would delete {records} ({found.deleted_by_retention_bytes} bytes)"
+    return f"{each.topic}: {_settings_text(each)}; {text}, compaction {found.deleted_by_compaction}"
 
 
 def _settings_text(adoption: Adoption) -> str:

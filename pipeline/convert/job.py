@@ -12,7 +12,7 @@ from ...protocol.records.layout import Codec
 from ...storage.directories.log_directory import CLEAN_MARK
 from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ...storage.files.checkpoint_file import CLEANER_OFFSETS, MalformedCheckpoint, format_offsets, read_offsets
-from ...storage.files.file_names import segment_file
+from ...storage.files.file_names import segment_file_path
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..console_output import print_line, print_rows
 from ..failures import BadUsage, PipelineFailure
@@ -138,7 +138,7 @@ def _write_files_beside_segments(
     files.replace(f"{out}/{CLEANER_OFFSETS}", format_offsets(_cleaner_offsets(files, source, tasks, outcomes)))
     write_manifest(files, out, made_for, outcomes)
     for task in tasks:
-        files.remove(segment_file(task.target, task.base_offset, NOTE))
+        files.remove(segment_file_path(task.target, task.base_offset, NOTE))
     files.remove(f"{out}/.converting")
     files.replace(f"{out}/{CLEAN_MARK}", b"")
 

@@ -23,7 +23,7 @@ from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2, Codec
 from ...protocol.records.record import Buffer
 from ...storage.compaction.segment_replacement import CleanedSegment
-from ...storage.files.file_names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
+from ...storage.files.file_names import CLEANED, LOG, OFFSET_INDEX, TIME_INDEX, segment_file_path
 from ...storage.files.files import Files
 from ...storage.log.log_config import LogConfig
 from ..failures import PipelineFailure
@@ -99,13 +99,17 @@ def convert_segment(task: ConversionTask) -> SegmentOutcome:
             outcome = _convert_to(places, task, folder, began)
             _write_note(places, task, outcome)
             for suffix in _IN_ORDER:
-                store.upload(segment_file(task.target, task.base_offset, suffix), _temporary_path(folder, task, suffix))
+                store.upload(
+                    segment_file_path(task.target, task.base_offset, suffix), _temporary_path(folder, task, suffix)
+                )
         return outcome
     places.make_directory(task.target)
     outcome = _convert_to(places, task, task.target, began)
     _write_note(places, task, outcome)
     for suffix in _IN_ORDER:
-        store.rename(_temporary_path(task.target, task, suffix), segment_file(task.target, task.base_offset, suffix))
+        store.rename(
+            _temporary_path(task.target, task, suffix), segment_file_path(task.target, task.base_offset, suffix)
+        )
     store.sync_directory(task.target)
     return outcome
 
@@ -123,18 +127,18 @@ def _convert_to(places: PlaceFiles, task: ConversionTask, folder: str, began: fl
 
 def _write_note(places: PlaceFiles, task: ConversionTask, outcome: SegmentOutcome) -> None:
     """Write the note, which speaks of the `.log` beside it: one of an earlier conversion goes first."""
-    places.remove(segment_file(task.target, task.base_offset, LOG))
-    places.replace(segment_file(task.target, task.base_offset, NOTE), json.dumps(asdict(outcome)).encode())
+    places.remove(segment_file_path(task.target, task.base_offset, LOG))
+    places.replace(segment_file_path(task.target, task.base_offset, NOTE), json.dumps(asdict(outcome)).encode())
 
 
 def _temporary_path(folder: str, task: ConversionTask, suffix: str) -> str:
-    return segment_file(folder, task.base_offset, suffix) + CLEANED
+    return segment_file_path(folder, task.base_offset, suffix) + CLEANED
 
 
 def read_note(files: PlaceFiles, task: ConversionTask) -> SegmentOutcome | None:
     """What a former run noted of this segment if it finished it."""
-    note = files.read_whole(segment_file(task.target, task.base_offset, NOTE), MAX_NOTE_BYTES)
-    if note is None or not files.exists(segment_file(task.target, task.base_offset, LOG)):
+    note = files.read_whole(segment_file_path(task.target, task.base_offset, NOTE), MAX_NOTE_BYTES)
+    if note is None or not files.exists(segment_file_path(task.target, task.base_offset, LOG)):
         return None
     return SegmentOutcome(**json.loads(note))
 

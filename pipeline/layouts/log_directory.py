@@ -24,9 +24,9 @@ from ...storage.files.file_names import (
     LOG,
     SKIPPED_DIRECTORIES,
     SWAP,
-    LogDirectoryName,
-    offset_of,
-    parse_log_directory,
+    LogFolderName,
+    offset_of_file_name,
+    parse_log_folder_name,
 )
 from ...storage.files.files import DirectoryEntry
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
@@ -67,17 +67,17 @@ def read_logs_of_directories(
     return logs
 
 
-def _find_folders(path: str, entries: Sequence[DirectoryEntry]) -> list[tuple[LogDirectoryName, str]]:
+def _find_folders(path: str, entries: Sequence[DirectoryEntry]) -> list[tuple[LogFolderName, str]]:
     return [
         (name, f"{path}/{entry.name}")
         for entry in entries
-        if entry.is_directory and (name := parse_log_directory(entry.name)) is not None
+        if entry.is_directory and (name := parse_log_folder_name(entry.name)) is not None
         if entry.name not in SKIPPED_DIRECTORIES
     ]
 
 
 def _read_logs(
-    files: PlaceFiles, path: str, folders: Sequence[tuple[LogDirectoryName, str]], checkpoints: CheckpointedOffsets
+    files: PlaceFiles, path: str, folders: Sequence[tuple[LogFolderName, str]], checkpoints: CheckpointedOffsets
 ) -> list[PartitionSegments]:
     """The logs in the folders that a broker serves. `checkpoints` were read before: a running one only adds to them."""
     for name, directory in folders:
@@ -105,7 +105,7 @@ def _read_logs(
     ]
 
 
-def _find_old_copies(files: PlaceFiles, folders: Sequence[tuple[LogDirectoryName, str]]) -> set[str]:
+def _find_old_copies(files: PlaceFiles, folders: Sequence[tuple[LogFolderName, str]]) -> set[str]:
     """Folders whose logs stepdown was moving to another directory when it died; a warning names them.
 
     Raises: PipelineFailure for a partition with two folders of which none is such a one; DiskFault.
@@ -153,7 +153,7 @@ def _read_folder(files: PlaceFiles, directory: str) -> _Folder | None:
     found = sorted(
         (base, name)
         for name in inside
-        if name.removesuffix(SWAP).endswith(LOG) and (base := offset_of(name)) is not None
+        if name.removesuffix(SWAP).endswith(LOG) and (base := offset_of_file_name(name)) is not None
     )
     following = [*(base for base, _ in found), None][1:]
     segments = [

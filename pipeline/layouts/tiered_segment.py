@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ...protocol.errors import DiskFault
-from ...storage.files.checkpoint_file import parse_lines
+from ...storage.files.checkpoint_file import parse_checkpoint_entries
 from ...storage.log.leader_epochs import EpochEntry
 from ..reading.segment_location import SegmentFile
 
@@ -47,7 +47,7 @@ class TieredPartition:
 def parse_epochs(data: bytes, path: str) -> tuple[EpochEntry, ...]:
     """The entries of a leader epoch checkpoint. Raises: MalformedCheckpoint."""
     try:
-        return tuple(EpochEntry(int(epoch), int(start)) for epoch, start in parse_lines(data, path))
+        return tuple(EpochEntry(int(epoch), int(start)) for epoch, start in parse_checkpoint_entries(data, path))
     except ValueError as fault:
         raise DiskFault(f"{path}: lines should be `epoch startOffset`: {fault}") from fault
 

@@ -16,7 +16,7 @@ from ...protocol.records.layout import (
     SIZE_OFFSET,
 )
 from ...storage.files.file_handle import ReadableFile
-from ...storage.log.batch_scan import valid_batches
+from ...storage.log.batch_scan import valid_batch_headers
 
 WINDOW_BYTES = 1 << 20
 MAX_CHECKED_BYTES = 64 << 20
@@ -57,7 +57,7 @@ class BatchSearch:
             return False
         self._left -= size
         with suppress(CorruptRecord):
-            return next(valid_batches(self._file, position, end), None) is not None
+            return next(valid_batch_headers(self._file, position, end), None) is not None
         return False
 
 

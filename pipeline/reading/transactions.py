@@ -19,7 +19,7 @@ from ...protocol.errors import CorruptRecord, DiskFault
 from ...protocol.records.batch_header import BatchHeader, headers_in
 from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ...storage.files.file_handle import ReadableFile
-from ...storage.files.file_names import SNAPSHOT, TRANSACTION_INDEX, offset_of
+from ...storage.files.file_names import SNAPSHOT, TRANSACTION_INDEX, offset_of_file_name
 from ...storage.index.transaction_index import AbortedTransaction, parse_entries
 from ...storage.log.batch_scan import batch_headers
 from ...storage.producers.control_marker import parse_marker
@@ -169,6 +169,6 @@ def _snapshot_offsets(names: Iterable[str], log: PartitionSegments, end: int) ->
         offset
         for name in names
         if name.endswith(SNAPSHOT) and len(name) == 20 + len(SNAPSHOT)
-        if (offset := offset_of(name)) is not None and log.start_offset <= offset <= end
+        if (offset := offset_of_file_name(name)) is not None and log.start_offset <= offset <= end
     ]
     return sorted(found, reverse=True)

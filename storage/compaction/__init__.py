@@ -1,1 +1,1 @@
-"""Log compaction: what may be cleaned, the last offset of each key, cleaned segments and how they take their place."""
+"""Log compaction: the range that may be cleaned, the last offset of each key, and the exchange of segments."""

@@ -1,10 +1,11 @@
 """While a log is scanned: which batches belong to aborted transactions, and which markers can be removed.
 
-    data of an aborted transaction       goes
-    marker                               goes once no batch of its transaction was met before it (KIP-98), and then only
-                                         after a delete horizon of its own (KAFKA-8522)
+    data of an aborted transaction       is removed
+    marker                               is removed when no data of its transaction is left before it (KIP-98) and its
+                                         own delete horizon has passed (KAFKA-8522)
 
-Batches are shown in the order of the log, from a segment's start on; so are the aborted transactions of its index.
+The caller passes batches in the order of the log, from a segment's start on, and before them that segment's aborted
+transactions.
 Source: Kafka 3.9, CleanedTransactionMetadata.
 """
 
@@ -17,18 +18,18 @@ from ..producers.control_marker import parse_marker
 
 
 class CleanedTransactionMetadata:
-    """Transactions that are under way at the place where the log is read."""
+    """Transactions that are open at the position where the log is being read."""
 
     def __init__(self) -> None:
         self._coming: list[tuple[int, AbortedTransaction]] = []
         self._aborted: dict[int, AbortedTransaction] = {}
         self._with_data: set[int] = set()
         self._committed: set[int] = set()
-        # Aborted transactions whose marker stays: the index of what is written needs them.
+        # Aborted transactions whose marker stays: the cleaned segment's transaction index needs them.
         self.retained: list[AbortedTransaction] = []
 
     def add_aborted_transactions(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Adds what the transaction indexes have of the part of the log that is read next."""
+        """Adds the aborted transactions, from the transaction indexes, of the part of the log that is read next."""
         for each in aborted:
             heapq.heappush(self._coming, (each.first_offset, each))
 
@@ -44,7 +45,7 @@ class CleanedTransactionMetadata:
         return False
 
     def can_discard_control_batch(self, batch: RecordBatch) -> bool:
-        """Whether the batch is empty, or a marker before which no data of its transaction was met.
+        """Whether the batch is empty, or a marker with no data of its transaction before it.
 
         Raises: InvalidRecord for a marker that is not whole.
         """
@@ -67,7 +68,7 @@ class CleanedTransactionMetadata:
         return False
 
     def take_retained_transactions(self) -> list[AbortedTransaction]:
-        """What `retained` holds, which is empty after that."""
+        """Returns `retained` and empties it."""
         taken, self.retained = self.retained, []
         return taken
 

@@ -1,11 +1,11 @@
-"""Which part of a log compaction may work on, and how much it needs it.
+"""Which part of a log may be compacted, and whether that is due.
 
-    clean [0, first dirty)      cleaned before; only looked through again for what later keys replace
-    dirty [first dirty, end)    goes into the map of keys
-    the rest                    the active segment, what is not stable, and segments younger than min.compaction.lag.ms
+    clean [0, first dirty)      cleaned before; read again to remove records that later keys replace
+    dirty [first dirty, end)    its keys are put into the offset map
+    the rest                    the active segment, unstable offsets, and segments younger than min.compaction.lag.ms
 
-`end` is the start of the first segment that may not be cleaned. A log is cleaned when its dirty part of both exceeds
-`min.cleanable.dirty.ratio`, or when its first dirty record is older than `max.compaction.lag.ms`.
+`end` is the start of the first segment that may not be cleaned. A log is cleaned when dirty / (clean + dirty) bytes
+exceeds `min.cleanable.dirty.ratio`, or when its first dirty record is older than `max.compaction.lag.ms`.
 Source: Kafka 3.9, LogCleanerManager.cleanableOffsets, LogToClean.
 """
 
@@ -18,7 +18,7 @@ from ..log.segment import Segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanableRange:
-    """The part of one log. Offsets are [first_dirty, end); bytes count whole segments."""
+    """The range [first_dirty, end) of one log; `clean_bytes` and `dirty_bytes` count whole segments."""
 
     log: Log
     first_dirty: int
@@ -40,10 +40,12 @@ class CleanableRange:
 
 
 def find_cleanable_range(log: Log, checkpoint: int | None, last_stable_offset: int, now_ms: int) -> CleanableRange:
-    """What may be cleaned now; `checkpoint` is where the last cleaning ended, None when there was none."""
+    """The range that may be cleaned now; `checkpoint` is the offset where the last cleaning ended, None if none did."""
     start = log.log_start_offset
     first_dirty = start if checkpoint is None or not start <= checkpoint <= log.log_end_offset else checkpoint
-    end = _start_of_segment(log, max(first_dirty, _first_uncleanable(log, first_dirty, last_stable_offset, now_ms)))
+    end = _start_of_segment(
+        log, max(first_dirty, _first_uncleanable_offset(log, first_dirty, last_stable_offset, now_ms))
+    )
     first = min(first_dirty, end)
     dirty = [] if end <= log.segments[0].base_offset else log.segments.reaching(first, end)
     clean = [each for each in log.segments if each.base_offset < first and each not in dirty]
@@ -57,7 +59,7 @@ def find_cleanable_range(log: Log, checkpoint: int | None, last_stable_offset: i
     )
 
 
-def _first_uncleanable(log: Log, first_dirty: int, last_stable_offset: int, now_ms: int) -> int:
+def _first_uncleanable_offset(log: Log, first_dirty: int, last_stable_offset: int, now_ms: int) -> int:
     offsets = [last_stable_offset, log.segments.active.base_offset]
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:

@@ -1,13 +1,14 @@
-"""One cleaning of one log: of each key in the dirty part, only the last record stays, there and in all before it.
+"""One cleaning of one log: of each key in the dirty part, only the last record is kept, up to the end of that part.
 
-    1. dirty part -> map of keys                     `dirty_keys.py`
+    1. put the keys of the dirty part into the offset map       `dirty_keys.py`
     2. for each group of segments, from the log's first to where the map ended:
-         copy what stays into `<base>.*.cleaned`     `protocol/records/compaction_loops.py`, `retained_records.py`
-         sync, put it in place of the group          `segment_replacement.py`
+         copy the retained records into `<base>.*.cleaned`      `protocol/records/compaction_loops.py`,
+                                                                `record_filter.py`
+         sync the copy, put it in place of the group            `segment_replacement.py`
 
-Offsets never change. The work goes step by step and may be done by any thread, one step at a time; only putting in
-place is for the thread that appends to the log. Memory: the map (24 bytes a key, never more than allowed), two
-buffers, and one batch opened. Source: Kafka 3.9, LogCleaner.
+Offsets never change. Any thread may do the steps, one at a time, but only the thread that appends to the log may put
+a segment in place. Memory: the map (24 bytes a key, within a limit), two buffers, and one decompressed batch. Source:
+Kafka 3.9, LogCleaner.
 """
 
 import secrets
@@ -29,20 +30,20 @@ from ..log.segment_windows import windows
 from .aborted_transactions import CleanedTransactionMetadata
 from .cleanable_range import CleanableRange
 from .dirty_keys import DirtyKeys
-from .retained_records import CleaningTerms, LastRecord, RetainedRecords
+from .record_filter import CleaningTerms, LastRecord, RecordFilter
 from .segment_groups import group_segments
 from .segment_replacement import CleanedSegment
 
-NOBODY_WAITS = 1 << 62
+NO_STOP = 1 << 62
 SLOTS_AT_LEAST = 16
-# An index entry is written at most that often: what is copied at once gets one.
+# Bytes that are collected before they are appended; each append gets at most one index entry.
 OUT_BYTES = 64 * 1024
 ROOM_A_RECORD = 2  # what `sift` asks for in the worst case: 12 bytes more for a record of 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionLimits:
-    """`map_bytes` for the keys, of which `load_factor` may be used; `io_bytes` for reading."""
+    """`map_bytes`: memory of the offset map, of whose slots the part `load_factor` is used. `io_bytes`: read buffer."""
 
     map_bytes: int
     load_factor: float
@@ -52,18 +53,18 @@ class CompactionLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentExchange:
-    """`cleaned`, which is complete, is to be put in place of `replaced`."""
+    """An order to put `cleaned`, which is complete, in place of `replaced`."""
 
     cleaned: CleanedSegment
     replaced: Sequence[Segment]
 
 
 class Compaction:
-    """Made where the log is appended to; `steps` may then run elsewhere."""
+    """One cleaning. It is constructed in the thread that appends to the log; `steps` may then run in another."""
 
-    def __init__(self, what: CleanableRange, limits: CompactionLimits, now_ms: int) -> None:
-        log = self._log = what.log
-        self._what = what
+    def __init__(self, cleanable: CleanableRange, limits: CompactionLimits, now_ms: int) -> None:
+        log = self._log = cleanable.log
+        self._cleanable = cleanable
         self._limits = limits
         self._segments = list(log.segments)
         self._config = log.config
@@ -73,9 +74,9 @@ class Compaction:
         self.bytes_written = 0
 
     def _make_offset_map(self) -> OffsetMap:
-        """No larger than the dirty part can need, nor than is allowed."""
+        """An empty map, no larger than the dirty part can need and the limits allow."""
         most_slots = max(SLOTS_AT_LEAST, self._limits.map_bytes // SLOT_BYTES)
-        offsets = max(1, self._what.end - self._what.first_dirty)
+        offsets = max(1, self._cleanable.end - self._cleanable.first_dirty)
         slots = min(most_slots, int(offsets / self._limits.load_factor) + SLOTS_AT_LEAST)
         return OffsetMap(slots, max(1, int(slots * self._limits.load_factor)), secrets.token_bytes(SECRET_BYTES))
 
@@ -93,13 +94,13 @@ class Compaction:
 
     @cached_property
     def _offsets_to_stop_at(self) -> list[int]:
-        """Batches of these last offsets are not for the compiled loop."""
+        """The last offsets of producers, sorted; the compiled loop leaves the batches that end there to Python."""
         return sorted(last.data_offset for last in self._terms.producers.values() if last.data_offset >= 0)
 
     @property
     def clean_end(self) -> int:
-        """The log is clean below this offset, once all steps are done."""
-        return max(self._what.first_dirty, self._offsets.latest_offset + 1)
+        """The offset below which the log is clean once all steps are done."""
+        return max(self._cleanable.first_dirty, self._offsets.latest_offset + 1)
 
     @property
     def records_read(self) -> int:
@@ -110,23 +111,23 @@ class Compaction:
         return self._offsets.records_kept
 
     def steps(self) -> Generator[int | SegmentExchange, None, None]:
-        """Bytes read and written by each step of work, and the exchanges that the caller has to carry out.
+        """Yields the bytes read and written by each step, and the exchanges that the caller has to carry out.
 
         Raises: CorruptRecord, RecordTooLarge, DiskFault.
         """
         yield from self._fill_map()
         end = self.clean_end
-        if end == self._what.first_dirty:
+        if end == self._cleanable.first_dirty:
             return
-        concerned = [segment for segment in self._segments if segment.base_offset < min(end, self._what.end)]
+        concerned = [segment for segment in self._segments if segment.base_offset < min(end, self._cleanable.end)]
         legacy_horizon_ms = self._legacy_horizon_ms()
         aborted = CleanedTransactionMetadata()
-        retained = RetainedRecords(self._offsets, aborted, self._terms)
-        for group in group_segments(concerned, self._what.end, self._config):
-            yield from self._clean_group(group, aborted, retained, legacy_horizon_ms)
+        record_filter = RecordFilter(self._offsets, aborted, self._terms)
+        for group in group_segments(concerned, self._cleanable.end, self._config):
+            yield from self._clean_group(group, aborted, record_filter, legacy_horizon_ms)
 
     def _fill_map(self) -> Iterator[int]:
-        start, end = self._what.first_dirty, self._what.end
+        start, end = self._cleanable.first_dirty, self._cleanable.end
         aborted = CleanedTransactionMetadata()
         aborted.add_aborted_transactions(self._find_aborted_transactions(start, end))
         keys = DirtyKeys(
@@ -152,7 +153,7 @@ class Compaction:
         return found
 
     def _legacy_horizon_ms(self) -> int:
-        clean = [segment for segment in self._segments if segment.base_offset < self._what.first_dirty]
+        clean = [segment for segment in self._segments if segment.base_offset < self._cleanable.first_dirty]
         if not clean:
             return 0
         return self._mtime_ms(clean[-1]) - self._config.delete_retention_ms
@@ -166,12 +167,12 @@ class Compaction:
         self,
         group: Sequence[Segment],
         aborted: CleanedTransactionMetadata,
-        retained: RetainedRecords,
+        record_filter: RecordFilter,
         legacy_horizon_ms: int,
     ) -> Iterator[int | SegmentExchange]:
         cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
         try:
-            yield from self._copy_retained_records(group, cleaned, aborted, retained, legacy_horizon_ms)
+            yield from self._copy_retained_records(group, cleaned, aborted, record_filter, legacy_horizon_ms)
             cleaned.complete(self._mtime_ms(group[-1]))
             self.bytes_written += cleaned.size
             yield SegmentExchange(cleaned=cleaned, replaced=group)
@@ -184,23 +185,23 @@ class Compaction:
         group: Sequence[Segment],
         cleaned: CleanedSegment,
         aborted: CleanedTransactionMetadata,
-        retained: RetainedRecords,
+        record_filter: RecordFilter,
         legacy_horizon_ms: int,
     ) -> Iterator[int]:
-        writer = _Writer(cleaned, self._config)
+        writer = _CleanedSegmentWriter(cleaned, self._config)
         for segment in group:
-            retained.keeps_old_tombstones = self._mtime_ms(segment) > legacy_horizon_ms
+            record_filter.keeps_old_tombstones = self._mtime_ms(segment) > legacy_horizon_ms
             next_base = self._segments[self._segments.index(segment) + 1].base_offset
             aborted.add_aborted_transactions(self._find_aborted_transactions(segment.base_offset, next_base))
             for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
                 written = writer.bytes_written
-                self._sift(window, retained, writer)
+                self._sift(window, record_filter, writer)
                 yield len(window) + writer.bytes_written - written
         writer.flush()
         for each in aborted.take_retained_transactions():
             cleaned.ensure_transaction_index().append(each)
 
-    def _sift(self, window: memoryview, retained: RetainedRecords, writer: "_Writer") -> None:
+    def _sift(self, window: memoryview, record_filter: RecordFilter, writer: "_CleanedSegmentWriter") -> None:
         at = 0
         while True:
             stop = self._next_offset_to_stop_at(window, at)
@@ -213,25 +214,25 @@ class Compaction:
             batch = next(iter_batches(window[at:]))
             if status == BROKEN:
                 raise CorruptRecord(f"the batch at offset {batch.base_offset} has a wrong checksum or a broken record")
-            left = retained.filter_batch(batch)
+            left = record_filter.filter_batch(batch)
             if left is not None:
-                writer.add(left)
+                writer.add_batch(left)
             at += batch.size_bytes
 
     def _next_offset_to_stop_at(self, window: memoryview, at: int) -> int:
         if at >= len(window) or not self._offsets_to_stop_at:
-            return NOBODY_WAITS
+            return NO_STOP
         first_offset = int.from_bytes(window[at : at + 8], "big")
         number = bisect_left(self._offsets_to_stop_at, first_offset)
-        return self._offsets_to_stop_at[number] if number < len(self._offsets_to_stop_at) else NOBODY_WAITS
+        return self._offsets_to_stop_at[number] if number < len(self._offsets_to_stop_at) else NO_STOP
 
 
 def _batch_size_at(window: memoryview, at: int) -> int:
     return int.from_bytes(window[at + 8 : at + 12], "big") + 12
 
 
-class _Writer:
-    """Collects what stays and appends it, with index entries, to the cleaned segment."""
+class _CleanedSegmentWriter:
+    """Collects retained batches and appends them, with index entries, to the cleaned segment."""
 
     def __init__(self, cleaned: CleanedSegment, config: LogConfig) -> None:
         self._cleaned = cleaned
@@ -242,34 +243,35 @@ class _Writer:
         self._config = config
 
     def sift(self, offsets: OffsetMap, window: memoryview, at: int, stop: int, terms: CleaningTerms) -> tuple[int, int]:
-        """How it ended, and where in the window."""
+        """Copies retained batches until the window ends or Python has to help; returns the status and position."""
         offsets.begin()
         status, at, self._filled = offsets.sift(
             window, at, self._buffer, self._filled, stop, terms.now_ms, terms.horizon_ms
         )
         if offsets.written_last_offset >= 0:
-            self._note(offsets.written_last_offset, offsets.written_max_timestamp, offsets.written_max_timestamp_offset)
+            self._note_last_batch(
+                offsets.written_last_offset, offsets.written_max_timestamp, offsets.written_max_timestamp_offset
+            )
         return status, at
 
     def make_room(self, batch_bytes: int) -> None:
-        """Room for a batch of that size."""
+        """Makes room for a batch of that size."""
         self.flush()
         needed = batch_bytes * (1 + ROOM_A_RECORD)
         if len(self._buffer) < needed:
             self._buffer = bytearray(needed)
 
-    def add(self, data: Buffer) -> None:
-        """One batch."""
+    def add_batch(self, data: Buffer) -> None:
         if self._filled + len(data) > len(self._buffer):
             self.make_room(len(data))
         header = parse_header(data, 0, 0)
         self._buffer[self._filled : self._filled + len(data)] = data
         self._filled += len(data)
-        self._note(header.last_offset, header.max_timestamp, header.last_offset)
+        self._note_last_batch(header.last_offset, header.max_timestamp, header.last_offset)
         if self._filled >= OUT_BYTES:
             self.flush()
 
-    def _note(self, last_offset: int, max_timestamp: int, max_timestamp_offset: int) -> None:
+    def _note_last_batch(self, last_offset: int, max_timestamp: int, max_timestamp_offset: int) -> None:
         self._last_offset = last_offset
         if max_timestamp > self._max_timestamp:
             self._max_timestamp, self._max_timestamp_offset = max_timestamp, max_timestamp_offset

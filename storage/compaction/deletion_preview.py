@@ -1,8 +1,8 @@
-"""How many records a policy would delete from a partition at once, found by reading its folder only.
+"""How many records a cleanup policy would delete from a partition now, computed from its folder alone.
 
-Retention goes by whole segments, as `storage/log/retention.py` decides. Compaction is taken as if nothing was compacted
-before: all below the active segment is looked at, and one record of each key stays. Records are those that are there,
-without the markers of transactions; a compressed message set of format v0 or v1 is opened to be counted.
+Retention deletes whole segments, as `storage/log/retention.py` decides. Compaction is counted as if nothing had been
+compacted before: of all records below the active segment, one of each key stays. Transaction markers are not counted.
+Compressed message sets of format v0 or v1 are decompressed to count their records.
 """
 
 import secrets
@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from ...protocol.errors import CorruptRecord
 from ...protocol.records.batches import Batch, iter_batches
 from ...protocol.records.compaction_loops import SECRET_BYTES, OffsetMap
-from ..files.file_names import LOG, MAX_OFFSET, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, offset_of, segment_file
+from ..files.file_names import (
+    LOG,
+    MAX_OFFSET,
+    OFFSET_INDEX,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    offset_of_file_name,
+    segment_file_path,
+)
 from ..files.files import Files
 from ..log.log_config import LogConfig
 from ..log.retention import reasons_to_delete
@@ -22,30 +30,30 @@ from .aborted_transactions import CleanedTransactionMetadata
 from .dirty_keys import DirtyKeys
 
 MOST_KEYS = 5_000_000
-"""At 24 bytes each. With more keys the rest is counted as if it stayed."""
+"""A key takes 24 bytes. If there are more keys, all further records are counted as retained."""
 WINDOW_BYTES = 1 << 20
 MAX_OPENED_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionPreview:
-    """Records and bytes that go at once, by retention and by compaction."""
+    """Records and bytes that retention would delete now, and records that compaction would."""
 
-    retained_away: int = 0
-    retained_away_bytes: int = 0
-    compacted_away: int = 0
+    deleted_by_retention: int = 0
+    deleted_by_retention_bytes: int = 0
+    deleted_by_compaction: int = 0
 
     def __add__(self, other: "DeletionPreview") -> "DeletionPreview":
         return DeletionPreview(
-            retained_away=self.retained_away + other.retained_away,
-            retained_away_bytes=self.retained_away_bytes + other.retained_away_bytes,
-            compacted_away=self.compacted_away + other.compacted_away,
+            deleted_by_retention=self.deleted_by_retention + other.deleted_by_retention,
+            deleted_by_retention_bytes=self.deleted_by_retention_bytes + other.deleted_by_retention_bytes,
+            deleted_by_compaction=self.deleted_by_compaction + other.deleted_by_compaction,
         )
 
 
 @dataclass(slots=True)
-class _LogOfFolder:
-    """What retention looks at."""
+class _LogForRetention:
+    """The attributes of a log that retention reads."""
 
     config: LogConfig
     segments: Segments
@@ -54,29 +62,33 @@ class _LogOfFolder:
 
 
 def preview_deletion(files: Files, folder: str, config: LogConfig, now_ms: int) -> DeletionPreview:
-    """What these settings would delete now. Raises: DiskFault, CorruptRecord."""
+    """Counts the records that these settings would delete now. Raises: DiskFault, CorruptRecord."""
     segments = _read_segments(files, folder)
     if not len(segments):
         return DeletionPreview()
     start = segments[0].base_offset
-    read = _LogOfFolder(config, segments, start, _find_end_offset(segments.active))
+    read = _LogForRetention(config, segments, start, _find_end_offset(segments.active))
     count = len(reasons_to_delete(read, now_ms, read.log_end_offset))
-    retained_away = sum(_count_records(files, segment) for segment in list(segments)[:count])
-    compacted = _count_compacted_away(files, segments, count) if config.is_compacted else 0
+    deleted_by_retention = sum(_count_records(files, segment) for segment in list(segments)[:count])
+    compacted = _count_deleted_by_compaction(files, segments, count) if config.is_compacted else 0
     size_bytes = sum(segment.size for segment in list(segments)[:count])
-    return DeletionPreview(retained_away=retained_away, retained_away_bytes=size_bytes, compacted_away=compacted)
+    return DeletionPreview(
+        deleted_by_retention=deleted_by_retention,
+        deleted_by_retention_bytes=size_bytes,
+        deleted_by_compaction=compacted,
+    )
 
 
 def _read_segments(files: Files, folder: str) -> Segments:
     names = files.names(folder)
-    bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of(name)) is not None)
+    bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of_file_name(name)) is not None)
     return Segments([_read_segment(files, folder, base, names) for base in bases])
 
 
 def _read_segment(files: Files, folder: str, base: int, names: set[str]) -> Segment:
     sizes = {}
     for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
-        path = segment_file(folder, base, suffix)
+        path = segment_file_path(folder, base, suffix)
         if path.rpartition("/")[2] in names:
             sizes[suffix] = files.size(path)
     segment = Segment(files, folder, base, sizes=sizes, created_ms=0)
@@ -89,8 +101,8 @@ def _find_end_offset(active: Segment) -> int:
     return max((batch.last_offset + 1 for batch in active.batches()), default=active.base_offset)
 
 
-def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
-    """Of the segments from number `first` on, without the active one."""
+def _count_deleted_by_compaction(files: Files, segments: Segments, first: int) -> int:
+    """The count for the segments from number `first` on, without the active one."""
     closed = list(segments)[first:-1]
     if not closed:
         return 0
@@ -108,7 +120,7 @@ def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
 
 
 def _count_records(files: Files, segment: Segment, last: int = MAX_OFFSET) -> int:
-    """Those in batches that end at offset `last` at most. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
+    """Counts records in batches that end at or before `last`. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
     batches = (batch for window in windows(files, segment, 0, WINDOW_BYTES) for batch in iter_batches(window))
     return sum(_count_batch_records(batch) for batch in batches if not batch.is_control and batch.last_offset <= last)
 

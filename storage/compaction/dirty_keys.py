@@ -1,7 +1,7 @@
-"""The keys of a log's dirty part, put into the map of their highest offsets (Kafka 3.9, Cleaner.buildOffsetMap).
+"""Puts the keys of a log's dirty part into the map of their highest offsets (Kafka 3.9, Cleaner.buildOffsetMap).
 
-A map that is full ends it early: the log is then clean up to the last batch that went in whole, and the rest is left to
-the next cleaning.
+It stops early when the map is full: the log is then clean up to the last batch of which all keys were added, and the
+next cleaning does the rest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class DirtyKeys:
         end: int,
         max_opened_bytes: int,
     ) -> None:
-        """`aborted` has been told of the transactions of that part."""
+        """`aborted` already holds the aborted transactions of [start, end)."""
         self._offsets = offsets
         self._files = files
         self._aborted = aborted
@@ -39,7 +39,7 @@ class DirtyKeys:
         self._max_opened_bytes = max_opened_bytes
 
     def collect(self, segments: Sequence[Segment], window_bytes: int) -> Iterator[int]:
-        """Goes window by window, saying how many bytes were read. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
+        """Yields the bytes read, after each window. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
         for number, segment in enumerate(segments):
             position = segment.offset_index.position_of(self._start - segment.base_offset)
             for window in windows(self._files, segment, position, window_bytes):
@@ -49,11 +49,11 @@ class DirtyKeys:
                     return
             is_last = number + 1 == len(segments)
             next_base = self._end if is_last else segments[number + 1].base_offset
-            # A gap behind the last batch has nothing to say either.
+            # Offsets in a gap after the last batch have no records, so they count as read.
             self._offsets.latest_offset = max(self._offsets.latest_offset, next_base - 1)
 
     def _collect_window(self, window: memoryview) -> bool:
-        """Whether the map has taken all of it."""
+        """Whether all keys of the window fitted into the map."""
         at = 0
         while True:
             status, at = self._offsets.note(window, at, self._start)

@@ -1,6 +1,7 @@
-"""Which neighbouring segments compaction makes into one, so that they do not get ever smaller.
+"""Which neighbouring segments compaction merges into one, so that cleaned segments do not become ever smaller.
 
-Together they are no larger, before cleaning, than a segment and its indexes may be, and span at most 2^31-1 offsets.
+Before cleaning, the segments of a group and their indexes together must not exceed the limits of one segment, and they
+span at most 2^31-1 offsets.
 Source: Kafka 3.9, Cleaner.groupSegmentsBySize.
 """
 
@@ -11,7 +12,7 @@ from ..log.segment import MAX_RELATIVE_OFFSET, Segment
 
 
 def group_segments(segments: Sequence[Segment], end: int, config: LogConfig) -> list[list[Segment]]:
-    """The groups in their order; offsets of the last segment are below `end`."""
+    """The groups, in the order of the log; offsets of the last segment are below `end`."""
     groups: list[list[Segment]] = []
     for at, segment in enumerate(segments):
         last_offset = (segments[at + 1].base_offset if at + 1 < len(segments) else end) - 1

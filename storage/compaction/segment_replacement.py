@@ -1,17 +1,17 @@
-"""A segment written by compaction in place of others, and how it takes their place.
+"""The segment that compaction writes, and how it replaces the segments that it was made from.
 
-    <base>.log.cleaned, .index.cleaned, …    being written; worthless after a crash
-    <base>.log.swap, …                       complete and synced; from here on a crash ends in the new segment
+    <base>.log.cleaned, .index.cleaned, …    being written; discarded after a crash
+    <base>.log.swap, …                       complete and synced; after a crash from here on the new segment is used
     the replaced files                       *.deleted
     <base>.log, …                            in place
 
-Source: Kafka 3.9, LocalLog.replaceSegments; `transient_files.py` is the other half, at the start after a crash.
+Source: Kafka 3.9, LocalLog.replaceSegments. `transient_files.py` completes or discards the exchange after a crash.
 """
 
 from collections.abc import Sequence
 
 from ...protocol.errors import DiskFault
-from ..files.file_names import CLEANED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX, TRANSACTION_INDEX, segment_file
+from ..files.file_names import CLEANED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX, TRANSACTION_INDEX, segment_file_path
 from ..files.files import Files
 from ..log.log import Log
 from ..log.segment import Segment, open_segment
@@ -29,9 +29,9 @@ class CleanedSegment(Segment):
 
     @classmethod
     def begin(cls, files: Files, directory: str, base_offset: int, created_ms: int) -> "CleanedSegment":
-        """An empty one; what a former attempt left is gone. Raises: DiskFault."""
+        """A new empty one; files of an earlier attempt are replaced. Raises: DiskFault."""
         for suffix in _SUFFIXES:
-            path = segment_file(directory, base_offset, suffix) + CLEANED
+            path = segment_file_path(directory, base_offset, suffix) + CLEANED
             if suffix == TRANSACTION_INDEX:
                 files.remove(path)
             else:
@@ -39,11 +39,12 @@ class CleanedSegment(Segment):
         return cls(files, directory, base_offset, sizes={LOG: 0}, created_ms=created_ms)
 
     def complete(self, mtime_ms: int) -> None:
-        """Returns when all of it is on the disk; readers judge its age by `mtime_ms`. Raises: DiskFault."""
-        self.finish()
+        """Syncs all of it to the disk and closes it. `mtime_ms` becomes the file's modification time, from which
+        retention takes the age of a segment without timestamps. Raises: DiskFault."""
+        self.write_out_and_trim()
         self.sync()
         self.close()
-        self.files.set_modified_ms(self.path(LOG), mtime_ms)
+        self.files.set_mtime_ms(self.path(LOG), mtime_ms)
 
     def discard(self) -> None:
         """Removes its files. Raises: DiskFault."""
@@ -53,10 +54,10 @@ class CleanedSegment(Segment):
 
 
 def swap_in(log: Log, cleaned: CleanedSegment, replaced: Sequence[Segment], now_ms: int) -> bool:
-    """Whether `cleaned`, complete, has taken the place of `replaced`; not when the log has lost one of them meanwhile.
+    """Puts `cleaned`, which is complete, in place of `replaced`; False if the log has lost one of them meanwhile.
 
-    Called where the log is appended to. The folder is not synced. A disk that fails halfway leaves a log that takes no
-    more appends; the next start finishes the exchange.
+    Called in the thread that appends to the log. The folder is not synced. If the disk fails halfway, the log takes no
+    more appends, and the next start completes the exchange.
 
     Raises: DiskFault.
     """
@@ -66,7 +67,7 @@ def swap_in(log: Log, cleaned: CleanedSegment, replaced: Sequence[Segment], now_
     base_offset = cleaned.base_offset
     try:
         _rename(cleaned, CLEANED, SWAP)
-        log.set_aside(replaced, keep_snapshot_at=base_offset)
+        log.remove_and_delete_segments(replaced, keep_snapshot_at=base_offset)
         _rename(cleaned, SWAP, "")
         log.segments.insert(open_segment(log.files, log.directory, base_offset, now_ms))
     except DiskFault as fault:
@@ -77,6 +78,6 @@ def swap_in(log: Log, cleaned: CleanedSegment, replaced: Sequence[Segment], now_
 
 def _rename(cleaned: CleanedSegment, old: str, new: str) -> None:
     for suffix in _SUFFIXES:
-        plain = segment_file(cleaned.directory, cleaned.base_offset, suffix)
+        plain = segment_file_path(cleaned.directory, cleaned.base_offset, suffix)
         if cleaned.files.exists(plain + old):
             cleaned.files.rename(plain + old, plain + new)

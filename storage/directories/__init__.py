@@ -1,1 +1,1 @@
-"""The log directories of a broker: identity, the logs in them, moves between them, metadata that survives a restart."""
+"""The log directories of a broker: their identity, the logs in them, checkpoints, and moves of logs between them."""

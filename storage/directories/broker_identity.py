@@ -1,4 +1,4 @@
-"""Who a broker is, by what its log directories say: node id and cluster id have to be the same in all of them.
+"""The node id and cluster id of a broker, read from its log directories, which all have to agree.
 
 Source: Kafka 3.9 `MetaPropertiesEnsemble.verify`, `BrokerMetadataCheckpoint`.
 """
@@ -27,24 +27,24 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """The ids of a broker; None for what is not given."""
+    """The ids of a broker; None for one that is not known."""
 
     node_id: int | None = None
     cluster_id: str | None = None
 
 
 def identity_from_settings(settings: "BrokerSettings") -> BrokerIdentity:
-    """What the settings say."""
+    """The ids that the settings give."""
     return BrokerIdentity(
         node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id
     )
 
 
 def agree_on_identity(files: Files, directories: Sequence[LogDirectory], wanted: BrokerIdentity) -> BrokerIdentity:
-    """What the directories and the settings agree on; what nobody knows is made up.
+    """The identity that the directories and the settings agree on; an id that none of them has is made up.
 
-    The directories are marked with it, but for new ones beside others: such a one may be a disk that is not mounted,
-    see `mark_directory`. Raises: DiskFault when they disagree.
+    It is written into the directories, except into new ones beside used ones (`new_directories`): such a directory may
+    be the mount point of a disk that is not mounted. Raises: DiskFault when they disagree.
     """
     known = wanted
     for directory in directories:
@@ -61,13 +61,13 @@ def agree_on_identity(files: Files, directories: Sequence[LogDirectory], wanted:
 
 
 def new_directories(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
-    """Those that no broker has used, while one has used others of them."""
+    """The directories that no broker has used yet; none if that is so of all of them."""
     unmarked = [directory for directory in directories if directory.meta is None]
     return unmarked if len(unmarked) < len(directories) else []
 
 
 def merge_identity(known: BrokerIdentity, meta: MetaProperties, path: str) -> BrokerIdentity:
-    """What is known with what `path` says. Raises: DiskFault when it says something else."""
+    """`known`, completed from `meta`, which was read from `path`. Raises: DiskFault when they contradict each other."""
     if meta.node_id >= 0:
         if known.node_id not in (None, meta.node_id):
             raise DiskFault(
@@ -85,7 +85,7 @@ def merge_identity(known: BrokerIdentity, meta: MetaProperties, path: str) -> Br
 
 
 def mark_directory(files: Files, directory: LogDirectory, identity: BrokerIdentity) -> None:
-    """Writes whose directory it is. Raises: DiskFault."""
+    """Writes `identity` into the directory's meta.properties. Raises: DiskFault."""
     assert identity.node_id is not None
     meta = directory.meta
     directory_id = meta.directory_id if meta is not None else None

@@ -1,7 +1,6 @@
-"""The checkpoint files of all log directories: offsets of logs, each in the directory that the log is in.
+"""The checkpoint files of all log directories; each holds offsets of the logs in its directory.
 
-Every writer raises DiskFault, once all is written that can be: a directory that fails does not keep the others from
-theirs.
+A `write_…` method writes the files of all directories that it can, and then raises the DiskFault of one that failed.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,9 +22,9 @@ Logs = Mapping[TopicPartition, Log]
 
 
 class Checkpoints:
-    """Reads and writes the files of `directories`, which it looks up at each call, as it does `logs`.
+    """Reads and writes the checkpoints of `directories`; that list and `logs` may change between calls.
 
-    `are_stale`: recovery points and log starts may name logs that were deleted.
+    `are_stale`: the files of recovery points and log starts may name logs that were deleted.
     """
 
     def __init__(self, directories: Sequence[LogDirectory], logs: Logs, offline: OfflineDirectories) -> None:
@@ -40,17 +39,18 @@ class Checkpoints:
             yield directory, {key: log for key, log in logs.items() if log.directory.startswith(start)}
 
     def write_recovery_points(self) -> None:
-        """Writes up to where each log is known to be on the disk."""
+        """Writes the recovery point of each log: up to there it is on the disk."""
         self._write(RECOVERY_POINTS, recovery_points)
 
     def write_log_starts(self) -> None:
-        """Writes where logs start that do not start with their first segment."""
+        """Writes the start offsets of logs that start inside their first segment."""
         self._write(LOG_STARTS, log_starts_to_keep)
 
-    def forget_gone_logs(self) -> dict[str, DiskFault]:
-        """Writes the files without deleted logs, so that a new log of the same name does not inherit their offsets.
+    def write_without_deleted_logs(self) -> dict[str, DiskFault]:
+        """Writes recovery points and log starts if they may name deleted logs, so that a new log of the same name does
+        not inherit their offsets.
 
-        Returns what went wrong, by directory. It syncs: call it in a worker, where there is one.
+        Returns the faults by directory. It syncs, so call it in a worker thread if there is one.
         """
         if not self.are_stale:
             return {}
@@ -62,37 +62,40 @@ class Checkpoints:
         return faults
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermarks that were last written."""
+        """Reads the high watermarks that were last written."""
         found: dict[TopicPartition, int] = {}
         for directory in self._directories:
             found |= directory.high_watermarks()
         return found
 
     def write_high_watermarks(self, marks: Mapping[TopicPartition, int]) -> None:
-        """Writes these; a log that is not named has its end as such."""
+        """Writes these high watermarks, and the log end offset for a log that is not in `marks`."""
         self._write(
             HIGH_WATERMARKS, lambda logs: {key: marks.get(key, log.log_end_offset) for key, log in logs.items()}
         )
 
     def cleaner_offsets(self) -> dict[TopicPartition, int]:
-        """Up to where each log was cleaned, as last written."""
+        """Reads the offset up to which each log was cleaned, as last written."""
         found: dict[TopicPartition, int] = {}
         for directory, logs in self.logs_by_directory():
             found |= {key: offset for key, offset in directory.cleaner_offsets().items() if key in logs}
         return found
 
     def write_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Writes up to where logs are clean."""
+        """Writes the offsets up to which logs are clean."""
         self._write(CLEANER_OFFSETS, lambda logs: {key: offsets[key] for key in logs if key in offsets})
 
-    def first_deletions(self) -> set[TopicPartition]:
-        """The logs that `write_first_deletions` was given last."""
+    def read_awaiting_first_deletion(self) -> set[TopicPartition]:
+        """Reads the logs that `write_awaiting_first_deletion` has written last."""
         return {
-            key for directory, logs in self.logs_by_directory() for key in directory.first_deletions() if key in logs
+            key
+            for directory, logs in self.logs_by_directory()
+            for key in directory.read_awaiting_first_deletion()
+            if key in logs
         }
 
-    def write_first_deletions(self, waiting: Collection[TopicPartition]) -> None:
-        """Writes in which logs nothing was deleted yet since they were taken over."""
+    def write_awaiting_first_deletion(self, waiting: Collection[TopicPartition]) -> None:
+        """Writes the logs that were taken over and in which nothing was deleted since."""
         self._write(
             FIRST_DELETIONS, lambda logs: {key: log.log_end_offset for key, log in logs.items() if key in waiting}
         )
@@ -104,23 +107,23 @@ class Checkpoints:
     def _try_to_write(
         self, name: str, offsets_of: Callable[[Logs], Mapping[TopicPartition, int]]
     ) -> dict[str, DiskFault]:
-        """What went wrong, by directory."""
+        """Returns the faults by directory."""
         faults = {}
         for directory, logs in self.logs_by_directory():
             if directory.path in self._offline:
                 continue
             try:
-                directory.write(name, offsets_of(logs))
+                directory.write_checkpoint(name, offsets_of(logs))
             except DiskFault as fault:
                 faults[directory.path] = fault
         return faults
 
 
 def recovery_points(logs: Logs) -> dict[TopicPartition, int]:
-    """Up to where each log is known to be on the disk."""
+    """The offset up to which each log is on the disk."""
     return {key: log.recovery_point for key, log in logs.items()}
 
 
 def log_starts_to_keep(logs: Logs) -> dict[TopicPartition, int]:
-    """Where logs start that do not start with their first segment."""
+    """The start offsets of logs that start inside their first segment."""
     return {key: log.log_start_offset for key, log in logs.items() if log.starts_inside_segment}

@@ -1,15 +1,16 @@
-"""Whether a folder is a log directory, or something else that was named by mistake; nothing is written.
+"""Checks that a folder is a log directory, and not something else that was named by mistake; nothing is written.
 
-| found | then |
+| found in the folder | result |
 |---|---|
 | segment files or `partition.metadata` of a partition | refused; its log directory was probably meant |
 | ZooKeeper's `version-2`, or the files of it | refused |
 | a folder that is itself a log directory, no `meta.properties` beside it | refused; that folder was probably meant |
-| a folder that is none of a partition | refused |
+| a folder whose name is not that of a partition | refused |
 | other files only, no `meta.properties` | a warning |
 
-Kafka 3.9 with ZooKeeper refuses the fourth only, and with KRaft each of them that `kafka-storage.sh format` has not
-prepared. A directory with `meta.properties` was used by a broker: there, files beside the folders are a warning.
+Kafka 3.9 with ZooKeeper refuses only the fourth row; with KRaft it refuses every directory that
+`kafka-storage.sh format` has not prepared. If `meta.properties` is there, a broker has used the directory, and files of
+a partition in it only cause a warning.
 """
 
 import logging
@@ -23,8 +24,8 @@ from ..files.file_names import (
     OFFSET_INDEX,
     SKIPPED_DIRECTORIES,
     TIME_INDEX,
-    offset_of,
-    parse_log_directory,
+    offset_of_file_name,
+    parse_log_folder_name,
 )
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
@@ -42,11 +43,11 @@ _logger = logging.getLogger(__name__)
 
 
 class NotALogDirectory(DiskFault):
-    """A folder that was named as a log directory and is something else; the message says what."""
+    """The folder is not a log directory; the message says what it is instead."""
 
 
 def check_is_log_directory(files: Files, path: str) -> None:
-    """`path` is absolute, and there.
+    """Checks the folder `path`, which is absolute and exists.
 
     Raises: NotALogDirectory; DiskFault when it cannot be read.
     """
@@ -67,7 +68,7 @@ def check_is_log_directory(files: Files, path: str) -> None:
 
 
 def check_cluster_directory(files: Files, path: str) -> None:
-    """The same for the folder of a cluster in one process, which has a log directory `broker-N` for each broker.
+    """Checks the folder of a cluster in one process, which has a log directory `broker-N` for each broker.
 
     Raises: NotALogDirectory.
     """
@@ -84,7 +85,7 @@ def check_cluster_directory(files: Files, path: str) -> None:
 
 
 def warn_of_foreign_files(files: Files, path: str) -> None:
-    """A line before a folder of other people's files becomes a log directory."""
+    """Logs a warning if no broker has used the folder yet and it has files of other programs."""
     if files.exists(f"{path}/{META_PROPERTIES}") or has_broker_files(files, path):
         return
     entries = files.entries(path)
@@ -94,21 +95,21 @@ def warn_of_foreign_files(files: Files, path: str) -> None:
 
 
 def has_broker_files(files: Files, path: str) -> bool:
-    """Whether a broker was there: it has `meta.properties`, the metadata log or folders of partitions."""
+    """Whether a broker has used the folder: it has `meta.properties`, the metadata log or folders of partitions."""
     return any(
-        entry.name in (META_PROPERTIES, METADATA_FOLDER) or (entry.is_directory and parse_log_directory(entry.name))
+        entry.name in (META_PROPERTIES, METADATA_FOLDER) or (entry.is_directory and parse_log_folder_name(entry.name))
         for entry in files.entries(path)
     )
 
 
 def _is_partition_file(name: str) -> bool:
-    return name == PARTITION_METADATA or (name.endswith(_SEGMENT_ENDS) and offset_of(name) is not None)
+    return name == PARTITION_METADATA or (name.endswith(_SEGMENT_ENDS) and offset_of_file_name(name) is not None)
 
 
 def _explain_partition_folder(path: str, file: str) -> str:
     parent, _, folder = path.rpartition("/")
     start = f"{path} is the folder of a partition, not a log directory: it has {file}"
-    if folder == METADATA_FOLDER or parse_log_directory(folder) is not None:
+    if folder == METADATA_FOLDER or parse_log_folder_name(folder) is not None:
         return f"{start}. The log directory is the folder above it: {parent or '/'}"
     return f"{start}. Give it a name such as topic-0, and name the folder above it: {parent or '/'}"
 
@@ -131,7 +132,7 @@ def _refuse_folders(files: Files, path: str, folders: Sequence[str]) -> None:
         brokers = sum(bool(_OF_CLUSTER.fullmatch(name)) for name in inner)
         more = f". Where it is the folder of a cluster, pass --brokers {brokers}" if brokers > 1 else ""
         raise NotALogDirectory(f"{path} is no log directory, {meant} in it was probably meant{more}")
-    foreign = [name for name in folders if parse_log_directory(name) is None and not name.endswith(_CHECKPOINT)]
+    foreign = [name for name in folders if parse_log_folder_name(name) is None and not name.endswith(_CHECKPOINT)]
     if foreign:
         raise NotALogDirectory(
             f"{path} is no log directory: it has folders that are not those of partitions ({_list_some(foreign)}), "

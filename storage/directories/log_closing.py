@@ -1,4 +1,4 @@
-"""Closing the logs of a directory: data, indexes, producer snapshots, then the wait for the disk."""
+"""Closes the logs of a directory: writes data, indexes and producer snapshots, then syncs them."""
 
 import logging
 from collections.abc import Collection
@@ -12,10 +12,10 @@ _logger = logging.getLogger(__name__)
 
 
 def close_logs(files: Files, directory: str, logs: Collection[Log]) -> bool:
-    """Whether all of them are on the disk; each that is not has a line in the log.
+    """Closes the logs and returns whether all of them are on the disk; logs an error for each that is not.
 
-    Of `MANY` the file system is synced once: seven waits for each of a thousand logs last longer than the 10 s that
-    `docker stop` grants.
+    From `MANY` logs on it syncs the whole file system once: with seven syncs a log, a thousand logs would need more
+    than the 10 s that `docker stop` grants.
     """
     sync_each = len(logs) < MANY
     closed = [log for log in logs if _close(log, sync=sync_each)]

@@ -1,7 +1,7 @@
-"""One log directory: its lock, its identity, its mark of a clean stop, and what its checkpoints say.
+"""One log directory: its lock, its identity, its mark of a clean stop, and its checkpoints.
 
     .lock                     held while a broker uses the directory
-    meta.properties           which node and cluster it belongs to
+    meta.properties           the node and cluster that the directory belongs to
     .kafka_cleanshutdown      written last at a clean stop, removed before logs are opened; only its existence counts
 
 Source: Kafka 3.9 `LogManager`, `CleanShutdownFileHandler`.
@@ -24,7 +24,7 @@ from ..files.checkpoint_file import (
     write_offsets,
 )
 from ..files.file_lock import FileLock
-from ..files.file_names import SKIPPED_DIRECTORIES, LogDirectoryName, parse_log_directory
+from ..files.file_names import SKIPPED_DIRECTORIES, LogFolderName, parse_log_folder_name
 from ..files.files import Files
 from .directory_check import check_is_log_directory, warn_of_foreign_files
 from .meta_properties import MetaProperties, read_meta_properties
@@ -57,14 +57,14 @@ def _lock(files: Files, path: str) -> FileLock:
 
 
 class LogDirectory:
-    """A directory that this broker has to itself. `was_clean` tells how it was left; `path` is absolute."""
+    """A log directory that this broker has locked. `was_clean`: whether it was stopped cleanly. `path` is absolute."""
 
     __slots__ = ("_files", "_lock", "_writing", "_written", "meta", "path", "was_clean")
 
     def __init__(self, files: Files, path: str) -> None:
-        """Make the directory if it is missing, and lock it.
+        """Makes the directory if it is missing, and locks it.
 
-        Raises: DiskFault, also when another broker uses it, or it is no log directory (before anything is written).
+        Raises: DiskFault; DirectoryInUse when another broker uses it; NotALogDirectory before anything is written.
         """
         self._files = files
         if files.exists(path):
@@ -84,7 +84,7 @@ class LogDirectory:
             raise
 
     def take_clean_mark(self) -> None:
-        """Note whether the last stop was a clean one and remove the mark, so that a crash from now on is seen."""
+        """Sets `was_clean` and removes the mark, so that the next start notices a crash."""
         self.was_clean = self._files.remove(f"{self.path}/{CLEAN_MARK}")
         if self.was_clean:
             self._files.sync_directory(self.path)
@@ -93,11 +93,11 @@ class LogDirectory:
         self._files.replace(f"{self.path}/{CLEAN_MARK}", _CLEAN_MARK_TEXT)
 
     def release(self) -> None:
-        """Let another broker have the directory."""
+        """Releases the lock."""
         self._lock.release()
 
-    def log_folders(self) -> Iterator[tuple[str, LogDirectoryName]]:
-        """As `log_folders`."""
+    def log_folders(self) -> Iterator[tuple[str, LogFolderName]]:
+        """Calls `log_folders` for this directory."""
         return log_folders(self._files, self.path)
 
     # Checkpoints
@@ -114,7 +114,7 @@ class LogDirectory:
     def cleaner_offsets(self) -> dict[TopicPartition, int]:
         return self._read_checkpoint(CLEANER_OFFSETS)
 
-    def first_deletions(self) -> dict[TopicPartition, int]:
+    def read_awaiting_first_deletion(self) -> dict[TopicPartition, int]:
         return self._read_checkpoint(FIRST_DELETIONS)
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
@@ -124,8 +124,8 @@ class LogDirectory:
             _logger.warning("checkpoint ignored: %s", fault)
             return {}
 
-    def write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace a checkpoint, unless this broker wrote the same before.
+    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replaces a checkpoint file, unless it was last written with the same offsets.
 
         Raises: DiskFault.
         """
@@ -135,15 +135,15 @@ class LogDirectory:
                 self._written[name] = dict(offsets)
 
 
-def log_folders(files: Files, directory: str) -> Iterator[tuple[str, LogDirectoryName]]:
-    """The path of each log's folder and what its name says.
+def log_folders(files: Files, directory: str) -> Iterator[tuple[str, LogFolderName]]:
+    """Yields the path and the parsed name of each log's folder.
 
-    Raises: DiskFault for a folder that is none, as Kafka stops there.
+    Raises: DiskFault for a folder that is not a log's; Kafka does not start then either.
     """
     for entry in files.entries(directory):
         if not entry.is_directory or entry.name in SKIPPED_DIRECTORIES:
             continue
-        parsed = parse_log_directory(entry.name)
+        parsed = parse_log_folder_name(entry.name)
         if parsed is None:
             raise DiskFault(
                 f"{directory}/{entry.name} is not the folder of a log: a name like topic-0 was expected; "

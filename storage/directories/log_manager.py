@@ -1,8 +1,8 @@
 """All log directories of a broker and the logs in them.
 
-At the start: lock, identity, marks, then every log; a directory without the mark of a clean stop is recovered. At the
-end: every log is flushed and closed, then checkpoints, then the marks. In between the broker's timers call for flushes,
-checkpoints and deletions.
+At the start it locks the directories, reads their identity and marks, and opens every log; it recovers the logs of a
+directory without the mark of a clean stop. At the end it flushes and closes every log, then writes the checkpoints,
+then the marks. In between the broker's timers trigger flushes, checkpoints and deletions.
 
 Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 """
@@ -21,7 +21,7 @@ from ..files.clock import Clock
 from ..files.file_names import (
     DELETE_DIRECTORY,
     METADATA_FOLDER,
-    LogDirectoryName,
+    LogFolderName,
     log_delete_dir_name,
     log_dir_name,
     log_stray_dir_name,
@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LogManager:
-    """The logs of one broker by (topic, partition); `directories` are the absolute paths, in the order given."""
+    """The logs of one broker by (topic, partition), in `directories`: absolute paths, in the order given."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class LogManager:
         metadata_directory: str | None = None,
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
     ) -> None:
-        """Lock the directories and open all logs in them; in `metadata_directory` there are none.
+        """Locks the directories and opens all logs in them; `metadata_directory` holds the metadata log only.
 
         Raises: DiskFault when a directory is in use, belongs to another node or cluster, or cannot be read.
         """
@@ -85,11 +85,11 @@ class LogManager:
             self._lock_all(dict.fromkeys(files.absolute(path) for path in directories))
             if metadata_directory is not None:
                 self._lock_metadata(files.absolute(metadata_directory))
-            self._metadata_home = self._find_metadata()
+            self._metadata_home = self._find_metadata_directory()
             self._new = new_directories(self._all_directories())
             self.identity = agree_on_identity(files, self._all_directories(), identity or BrokerIdentity())
             for directory in self._directories:
-                self._open_logs_or_do_without(directory)
+                self._open_logs_or_take_offline(directory)
         except BaseException:
             self._release()
             raise
@@ -98,10 +98,7 @@ class LogManager:
 
     @classmethod
     def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogManager":
-        """The directories that the broker's settings name.
-
-        Raises: as the class does.
-        """
+        """Opens the directories that the broker's settings name. Raises: DiskFault, as `__init__`."""
         wanted = identity_from_settings(settings)
         return cls(
             settings.log_dirs,
@@ -119,7 +116,7 @@ class LogManager:
 
     @property
     def metadata_directories(self) -> list[str]:
-        """Where the metadata log may be; a new one belongs in the first."""
+        """The directories that may hold the metadata log; a new one is made in the first."""
         own = [directory.path for directory in self._of_metadata]
         return own + [path for path in self.directories if path not in own]
 
@@ -129,7 +126,7 @@ class LogManager:
         return self.identity.cluster_id
 
     def was_clean(self, path: str) -> bool:
-        """Whether the directory that holds `path` was left by a clean stop."""
+        """Whether the directory that holds `path` was stopped cleanly."""
         return self._directory_of(path).was_clean
 
     def directory_id(self, path: str) -> UUID | None:
@@ -145,7 +142,7 @@ class LogManager:
 
     @property
     def reason_to_halt(self) -> str | None:
-        """Why the broker has to halt; None: it need not. As in Kafka: without metadata, or without any log."""
+        """Why the broker has to halt, or None. As in Kafka it halts without the metadata log or any log directory."""
         fault = self.offline.get(self._metadata_home)
         if fault is not None:
             return f"the log directory with the state of the cluster is offline: {fault}"
@@ -154,11 +151,11 @@ class LogManager:
 
     @property
     def new_directories(self) -> list[str]:
-        """Those that no broker has used before, beside others: new disks, or disks that are not mounted."""
+        """Paths that no broker has used yet, beside used ones: new disks, or mount points without their disk."""
         return [directory.path for directory in self._new]
 
     def accept_new_directories(self) -> None:
-        """Marks them as this broker's. Raises: DiskFault."""
+        """Writes this broker's identity into the new directories. Raises: DiskFault."""
         for directory in self._new:
             mark_directory(self.files, directory, self.identity)
         self._new = []
@@ -166,7 +163,7 @@ class LogManager:
     # Opening
 
     def _lock_all(self, paths: Iterable[str]) -> None:
-        """Locks the directories. Of several, those that cannot be used are offline (Kafka: KIP-112).
+        """Locks the directories. Those after the first that cannot be used are taken offline (KIP-112).
 
         Raises: DiskFault when one is in use by another broker or no log directory, or the first one cannot be used.
         """
@@ -178,7 +175,7 @@ class LogManager:
             except DiskFault as fault:
                 if not self._directories:
                     raise  # the first one has the metadata: Kafka does not start without it either
-                self.offline.note(path, fault)
+                self.offline.take_offline(path, fault)
 
     def _all_directories(self) -> list[LogDirectory]:
         return list(dict.fromkeys([*self._directories, *self._of_metadata]))
@@ -187,13 +184,16 @@ class LogManager:
         known = [directory for directory in self._directories if directory.path == path]
         self._of_metadata = known or [LogDirectory(self.files, path)]
 
-    def _find_metadata(self) -> str:
-        """The directory that has the metadata log, or will have it."""
+    def _find_metadata_directory(self) -> str:
+        """The directory of the metadata log, which may have to be made."""
         places = self.metadata_directories
         return next((path for path in places if self.files.is_directory(f"{path}/{METADATA_FOLDER}")), places[0])
 
-    def _open_logs_or_do_without(self, directory: LogDirectory) -> None:
-        """Raises: DiskFault when the logs contradict each other, or the disk with the metadata fails."""
+    def _open_logs_or_take_offline(self, directory: LogDirectory) -> None:
+        """Opens the logs of a directory; if its disk fails, the directory goes offline instead.
+
+        Raises: DiskFault when the logs contradict each other, or the disk with the metadata fails.
+        """
         before = dict(self.logs)
         try:
             self._open_logs(directory)
@@ -202,7 +202,7 @@ class LogManager:
                 raise
             for key in self.logs.keys() - before.keys():
                 self.logs.pop(key).release()
-            self.offline.note(directory.path, fault)
+            self.offline.take_offline(directory.path, fault)
 
     def _open_logs(self, directory: LogDirectory) -> None:
         directory.take_clean_mark()
@@ -213,16 +213,16 @@ class LogManager:
         for path, name in folders:
             key = name.topic, name.partition
             if name.suffix:
-                self._skip_folder(path, name)
+                self._delete_or_skip_folder(path, name)
                 continue
             if key in self.logs and not self._resolve_interrupted_move(self.logs[key], path):
                 continue
-            opening = self._make_opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
-            self._open_or_do_without(path, key, opening)
+            opening = self._make_log_opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+            self._open_log_or_mark_unusable(path, key, opening)
         self.checkpoints.are_stale |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
 
-    def _open_or_do_without(self, path: str, key: TopicPartition, opening: LogOpening) -> None:
-        """Of a log in which one file cannot be opened, only its partition is offline.
+    def _open_log_or_mark_unusable(self, path: str, key: TopicPartition, opening: LogOpening) -> None:
+        """Opens one log. If one of its files cannot be opened, only this partition goes offline.
 
         Raises: DiskFault when the disk fails, or the contents contradict each other.
         """
@@ -235,12 +235,13 @@ class LogManager:
             _logger.error("%s-%d is offline until the broker is started again: %s", *key, fault)
 
     def _resolve_interrupted_move(self, opened: Log, path: str) -> bool:
-        """Whether to open the log in `path` too, of two in different directories: a crash came at the end of a move.
+        """Finds which of two folders of one partition to serve, after a crash at the end of a move.
 
-        Raises: DiskFault when neither was moved to the other, and both are of one topic.
+        Returns whether to open the one in `path`; the already opened one is then closed and renamed for deletion.
+        Raises: DiskFault when neither was moved to the other, and both have the same topic id.
         """
         if was_moved_away(self.files, path):
-            self._set_aside(path, opened.topic, opened.partition)
+            self._rename_for_deletion(path, opened.topic, opened.partition)
             return False
         if not was_moved_away(self.files, opened.directory):
             if read_topic_id(self.files, path) == opened.topic_id:
@@ -249,13 +250,13 @@ class LogManager:
             return False
         opened.release()
         del self.logs[opened.topic, opened.partition]
-        self._set_aside(opened.directory, opened.topic, opened.partition)
+        self._rename_for_deletion(opened.directory, opened.topic, opened.partition)
         return True
 
     def resolve_duplicates(self, topic_ids: Mapping[str, UUID]) -> None:
-        """Of folders of one partition with different topic ids, serve the one whose id is in the metadata.
+        """Of several folders of one partition with different topic ids, serves the one whose id is in `topic_ids`.
 
-        The others are kept as stray ones. Raises: DiskFault when there are no metadata.
+        The others are renamed to `-stray`. Raises: DiskFault when `topic_ids` is empty.
         """
         for key, path in self._duplicates:
             opened = self.logs.get(key)
@@ -271,28 +272,28 @@ class LogManager:
                 self._rename_as_stray(path, key, topic_id)
             else:
                 self.set_aside_as_stray(opened)
-                self._open_one(path, key)
+                self._open_duplicate(path, key)
         self._duplicates.clear()
 
-    def _open_one(self, path: str, key: TopicPartition) -> None:
+    def _open_duplicate(self, path: str, key: TopicPartition) -> None:
         directory = self._directory_of(path)
         starts, recovery_points = directory.log_starts(), directory.recovery_points()
-        opening = self._make_opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
-        self._open_or_do_without(path, key, opening)
+        opening = self._make_log_opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+        self._open_log_or_mark_unusable(path, key, opening)
 
-    def _set_aside(self, path: str, topic: str, partition: int) -> None:
-        """Rename a log's folder so that it is removed once its time has come."""
+    def _rename_for_deletion(self, path: str, topic: str, partition: int) -> None:
+        """Renames a log's folder to `-delete`; it is removed after `file.delete.delay.ms`."""
         target = f"{self._directory_of(path).path}/{log_delete_dir_name(topic, partition, uuid4().hex)}"
         self.files.rename(path, target)
         self.deletions.add_directory(target, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
 
-    def _skip_folder(self, path: str, name: LogDirectoryName) -> None:
+    def _delete_or_skip_folder(self, path: str, name: LogFolderName) -> None:
         if name.suffix == DELETE_DIRECTORY:
             self.deletions.add_directory(path, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
         else:
             _logger.warning("%s is not served: it is a %s log", path, name.suffix.removeprefix("-"))
 
-    def _make_opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> LogOpening:
+    def _make_log_opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> LogOpening:
         return LogOpening(
             files=self.files,
             clock=self.clock,
@@ -314,8 +315,9 @@ class LogManager:
     # Making and deleting logs
 
     def create(self, topic: str, partition: int, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
-        """A new, empty log in the directory that has the fewest, of those that do not fail. Its folder has the topic
-        id, and is on the disk, once the function of `new_logs.prepare_sync` has returned.
+        """Makes a new, empty log in the directory with the fewest logs, if possible one that does not fail.
+
+        Its folder is on the disk, with the topic id, once the function of `new_logs.prepare_sync` has returned.
 
         Raises: ApiError TOPIC_ALREADY_EXISTS, DiskFault.
         """
@@ -323,7 +325,7 @@ class LogManager:
         if key in self.logs:
             raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
         directory = self._emptiest_directory()
-        fault = self.checkpoints.forget_gone_logs().get(directory.path)
+        fault = self.checkpoints.write_without_deleted_logs().get(directory.path)
         if fault is not None:
             raise fault
         path = f"{directory.path}/{log_dir_name(topic, partition)}"
@@ -340,7 +342,7 @@ class LogManager:
 
     def _create_log(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         self.files.make_directory(path)
-        log = open_log(path, *key, config, self._make_opening(clean=True))
+        log = open_log(path, *key, config, self._make_log_opening(clean=True))
         if topic_id is not None:
             write_temporary_topic_id(self.files, path, topic_id)
             log.topic_id = topic_id
@@ -352,30 +354,30 @@ class LogManager:
         counts = {directory.path: 0 for directory in self._directories}
         for log in self.logs.values():
             counts[self._directory_of(log.directory).path] += 1
-        failing = self.failing()
+        failing = self.failing_directories()
         chosen = min(self._directories, key=lambda each: (each.path in failing, counts[each.path]))
         if chosen.path in self.offline:
             raise DiskFault(f"no log directory is online: {self.offline[chosen.path]}")
         return chosen
 
-    def failing(self) -> set[str]:
+    def failing_directories(self) -> set[str]:
         """The directories that are offline, or in which writing or syncing a log has failed.
 
-        A log whose folder alone was taken away says nothing of its directory.
+        A log that is offline, because somebody removed its folder, does not count.
         """
-        return {each for each in self.failures() if each is not None}
+        return {each for each in self.directory_of_each_failed_log() if each is not None}
 
-    def failures(self) -> Iterator[str | None]:
-        """For each log the directory where it has failed, None where it has not; then the directories offline."""
+    def directory_of_each_failed_log(self) -> Iterator[str | None]:
+        """Yields for each log its directory if it has failed, else None; then the directories that are offline."""
         for log in tuple(self.logs.values()):
             has_failed = log.fault is not None and not log.is_offline
             yield self._directory_of(log.directory).path if has_failed else None
         yield from self.offline
 
-    def take_offline(self, log: Log) -> bool:
-        """Takes a log offline whose folder was removed by others, or whose directory is offline; whether it was so.
+    def take_offline_if_unusable(self, log: Log) -> bool:
+        """Takes the log offline if others removed its folder or its directory is offline; returns whether it did.
 
-        Nothing happens to a log whose folder is there again, or that this broker deleted.
+        A log that this broker itself deleted is left as it is.
         """
         is_ours = self.logs.get((log.topic, log.partition)) is log
         fault = self.offline.get(self._directory_of(log.directory).path)
@@ -386,7 +388,7 @@ class LogManager:
         return True
 
     def delete(self, topic: str, partition: int, reason: str = "the topic is deleted") -> None:
-        """Rename the log's folder away; it is removed once its time has come.
+        """Renames the log's folder to `-delete`; it is removed after `file.delete.delay.ms`.
 
         Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION, DiskFault.
         """
@@ -405,7 +407,9 @@ class LogManager:
         self.deletions.add_directory(target, self.clock.monotonic_ms() + log.config.file_delete_delay_ms)
 
     def set_aside_as_stray(self, log: Log, cause: str = "") -> None:
-        """Rename the folder of a log that the metadata do not know, for `cause`; it is kept, and not served.
+        """Renames the folder of a log that does not belong to this broker to `-stray`: it is kept, but not served.
+
+        `cause` says why; "" means that the metadata do not know it.
 
         Raises: DiskFault.
         """
@@ -421,15 +425,15 @@ class LogManager:
         warn_of_stray(path, target.rpartition("/")[2], key, topic_id, cause)
 
     def replace_with_moved_log(self, move: LogMove) -> Log:
-        """The log in its new directory, in place of the one it was copied from, whose folder will be removed.
+        """Completes the move and returns the log in its new directory; the old folder is renamed for deletion.
 
         Nothing may be appended to the old log while this runs, nor afterwards.
 
-        Raises: DiskFault, after which the old log is served on.
+        Raises: DiskFault, after which the old log is still served.
         """
         old = move.log
-        path = move.finish()
-        opening = self._make_opening(
+        path = move.copy_rest_and_rename()
+        opening = self._make_log_opening(
             clean=True, log_start_offset=old.log_start_offset, recovery_point=old.log_end_offset
         )
         log = open_log(path, old.topic, old.partition, old.config, opening)
@@ -438,7 +442,7 @@ class LogManager:
         self._forget(old)
         old.release()
         try:
-            self._set_aside(old.directory, old.topic, old.partition)
+            self._rename_for_deletion(old.directory, old.topic, old.partition)
         except DiskFault as fault:
             _logger.warning("a log was moved, its old folder stays until the next start: %s", fault)
         self.checkpoints.write_log_starts()
@@ -452,10 +456,10 @@ class LogManager:
             if path == directory.path or path.rpartition("/")[0] == directory.path
         )
 
-    # What timers call for
+    # Called by timers
 
     def take_rolled_logs(self) -> list[Log]:
-        """The logs that closed a segment since the last call; `plan_flush_of_closed_segments` brings it to the disk."""
+        """The logs that closed a segment since the last call; the caller runs their `plan_flush_of_closed_segments`."""
         rolled = list(self._rolled)
         self._rolled.clear()
         return rolled
@@ -463,9 +467,9 @@ class LogManager:
     # Ending
 
     def shutdown(self) -> None:
-        """Flush and close all logs, write checkpoints and the marks of a clean stop, release the locks.
+        """Flushes and closes all logs, writes checkpoints and the marks of a clean stop, releases the locks.
 
-        A directory in which something cannot be written gets no mark and is recovered at the next start.
+        If something cannot be written in a directory, it gets no mark and is recovered at the next start.
         """
         with suppress(DiskFault):
             self.new_logs.prepare_sync()()
@@ -476,15 +480,15 @@ class LogManager:
         self._release()
 
     def abandon(self) -> None:
-        """Let go of all files and locks and write nothing, so that the next start recovers the logs."""
+        """Releases all files and locks without writing anything, so that the next start recovers the logs."""
         self._release()
 
     def _close_all(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log]) -> bool:
-        """Whether all is on the disk."""
+        """Closes the logs, writes their checkpoints, and returns whether all of it is on the disk."""
         complete = close_logs(self.files, directory.path, logs.values())
         try:
-            directory.write(RECOVERY_POINTS, recovery_points(logs))
-            directory.write(LOG_STARTS, log_starts_to_keep(logs))
+            directory.write_checkpoint(RECOVERY_POINTS, recovery_points(logs))
+            directory.write_checkpoint(LOG_STARTS, log_starts_to_keep(logs))
         except DiskFault as fault:
             complete = False
             _logger.error("checkpoints could not be written: %s", fault)

@@ -1,14 +1,13 @@
-"""Moving a log to another log directory, while it is written to (KIP-113).
+"""Moves a log to another log directory while it is being written to (KIP-113).
 
     <other directory>/<topic>-<partition>.<32 hex>-future    the copy while it grows
 
-1. Closed segments are copied by a worker, one after the other, until little is left.
-2. With appends held back: the active segment is closed, the rest is copied and synced, then, in this order, the old
+1. A worker copies the closed segments, one after the other, until little is left.
+2. While appends wait, the active segment is closed and the rest is copied and synced. Then, in this order, the old
    folder is marked as moved, the copy gets the log's name, and the old folder is renamed for deletion.
 
-After a crash between these renames both folders have the log's name; the mark tells which one is old (`MOVED_MARK`).
-A copy that was not finished is worthless and goes at the next start. Unlike Kafka's, a copy is not replicated batch
-by batch: files stay as they are.
+After a crash between these renames both folders have the log's name; the old one has the mark (`MOVED_MARK`). A copy
+that was not completed is removed at the next start. Unlike Kafka, which replicates batch by batch, this copies files.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from ..files.file_names import (
     TRANSACTION_INDEX,
     log_dir_name,
     log_future_dir_name,
-    parse_log_directory,
+    parse_log_folder_name,
 )
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as METADATA_FILE
@@ -39,7 +38,7 @@ _SUFFIXES = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
 @dataclass(slots=True, kw_only=True)
 class SegmentCopy:
-    """A closed segment that is copied; its files are held open, so that retention may delete it meanwhile."""
+    """The copy of one closed segment; it holds the files open, so that retention may delete them meanwhile."""
 
     segment: Segment
     folder: str
@@ -47,7 +46,7 @@ class SegmentCopy:
     sources: list[tuple[str, OpenFile]] = field(default_factory=list)
 
     def run(self) -> None:
-        """Copies and syncs. May be called from a worker thread. Raises DiskFault."""
+        """Copies the files and syncs them; may run in a worker thread. Raises: DiskFault."""
         for name, opened in self.sources:
             target = self.files.handle(f"{self.folder}/{name}")
             self.files.create(target.path)
@@ -62,10 +61,10 @@ class SegmentCopy:
 
 
 class LogMove:
-    """A log on its way from one directory to another. `folder` is the copy's."""
+    """The move of one log to another directory. `folder` is the folder of the copy."""
 
     def __init__(self, files: Files, log: Log, destination: str) -> None:
-        """Makes the copy's folder. Raises DiskFault."""
+        """Makes the copy's folder. Raises: DiskFault."""
         self.log = log
         self.destination = destination
         self.folder = f"{destination}/{log_future_dir_name(log.topic, log.partition, uuid4().hex)}"
@@ -90,18 +89,18 @@ class LogMove:
         return missing[0] if missing else self.log.log_end_offset
 
     def next_copy(self) -> SegmentCopy | None:
-        """The next closed segment to copy; None when only the active one is left. Raises DiskFault."""
+        """The copy of the next closed segment, to be run; None when only the active one is left. Raises: DiskFault."""
         for segment in self.log.segments:
             if segment is not self.log.segments.active and not self._has_copied(segment):
                 return self._plan_segment_copy(segment)
         return None
 
     def note_copy(self, copy: SegmentCopy) -> None:
-        """Notes that a copy has been made."""
+        """Notes that `copy` has been run."""
         self._copied[copy.segment.base_offset] = copy.segment
 
-    def finish(self) -> str:
-        """Copies the rest and puts the copy in the log's place; the path of the log's folder from now on.
+    def copy_rest_and_rename(self) -> str:
+        """Copies the rest, gives the copy the log's name, and returns the new path of the log's folder.
 
         Nothing may be appended while this runs. The old folder keeps its name until the caller renames it.
 
@@ -126,7 +125,7 @@ class LogMove:
         return final
 
     def abandon(self) -> None:
-        """Removes the copy. Raises DiskFault."""
+        """Removes the copy. Raises: DiskFault."""
         self._files.remove_directory(self.folder)
 
     def _has_copied(self, segment: Segment) -> bool:
@@ -138,7 +137,7 @@ class LogMove:
         return SegmentCopy(segment=segment, folder=self.folder, files=self._files, sources=sources)
 
     def _drop_outdated_copies(self) -> None:
-        """Removes copies of segments that retention has taken meanwhile."""
+        """Removes copies of segments that retention has deleted meanwhile."""
         kept = {segment.base_offset for segment in self.log.segments}
         for base_offset, segment in self._copied.items():
             if base_offset not in kept:
@@ -152,13 +151,13 @@ class LogMove:
 
 
 def was_moved_away(files: Files, folder: str) -> bool:
-    """Whether the log in this folder was moved away: the folder that it names is there."""
+    """Whether the log in `folder` was moved away: its mark names a folder, and that exists."""
     target = files.read_whole(f"{folder}/{MOVED_MARK}", 1 << 16)
     return target is not None and files.is_directory(target.decode("utf-8", "replace"))
 
 
 def find_unfinished_copies(files: Files, directories: list[str]) -> list[str]:
-    """The folders of copies that were not finished."""
+    """The folders of copies that were not completed."""
     return [
         f"{directory}/{entry.name}"
         for directory in directories
@@ -168,5 +167,5 @@ def find_unfinished_copies(files: Files, directories: list[str]) -> list[str]:
 
 
 def _is_future_folder(name: str) -> bool:
-    parsed = parse_log_directory(name)
+    parsed = parse_log_folder_name(name)
     return parsed is not None and parsed.suffix == FUTURE_DIRECTORY

@@ -1,4 +1,4 @@
-"""`meta.properties`: which node and cluster a log directory belongs to.
+"""`meta.properties`: the node and cluster that a log directory belongs to.
 
     version=0    broker.id, cluster.id (may be missing)          a broker that used ZooKeeper
     version=1    node.id, cluster.id, directory.id (may be missing; base64url UUID)      KRaft
@@ -19,7 +19,7 @@ _MAX_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaProperties:
-    """The identity written into one log directory; -1 and None for what it does not say."""
+    """The identity in one log directory; -1 or None for a value that the file lacks."""
 
     version: int
     node_id: int = -1
@@ -28,7 +28,7 @@ class MetaProperties:
 
 
 def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
-    """What the file in `directory` says; None when there is none.
+    """Reads the file in `directory`; None when there is none.
 
     Raises: DiskFault when a value is missing or cannot be understood.
     """
@@ -72,7 +72,7 @@ def _parse_number(path: str, fields: dict[str, str], key: str) -> int:
 
 
 def write_meta_properties(files: Files, directory: str, properties: MetaProperties) -> None:
-    """Replace the file by a version 1 of these properties, safely on the disk when this returns.
+    """Replaces the file by one of version 1 with these properties, and syncs it.
 
     Raises: DiskFault.
     """

@@ -1,4 +1,4 @@
-"""Folders of logs that somebody took away while the broker runs, and log directories that cannot be read any more."""
+"""Finds logs whose folders somebody removed while the broker runs, and log directories that became unreadable."""
 
 from collections.abc import Collection
 
@@ -8,12 +8,12 @@ from .log_manager import LogManager
 
 
 def find_logs_without_folder(manager: LogManager) -> list[Log]:
-    """The logs whose folder is missing from its log directory now; a log may be about to be deleted.
+    """The logs whose folder is missing now, and all logs of a directory that cannot be read.
 
-    All logs of a directory that cannot be read.
+    Logs that the broker itself is deleting may be among them.
     """
     known = list(manager.checkpoints.logs_by_directory())
-    present = {path: _list_folder(manager, path) for path in manager.metadata_directories}
+    present = {path: _list_or_take_offline(manager, path) for path in manager.metadata_directories}
     return [
         log
         for directory, logs in known
@@ -22,8 +22,8 @@ def find_logs_without_folder(manager: LogManager) -> list[Log]:
     ]
 
 
-def _list_folder(manager: LogManager, path: str) -> Collection[str]:
-    """What is in a log directory; one that cannot be read is offline from now on, and shows nothing."""
+def _list_or_take_offline(manager: LogManager, path: str) -> Collection[str]:
+    """The names in a log directory; if it cannot be read, takes it offline and returns none."""
     if path in manager.offline:
         return ()
     try:
@@ -31,6 +31,6 @@ def _list_folder(manager: LogManager, path: str) -> Collection[str]:
         if not names and not manager.files.is_directory(path):
             raise DiskFault(f"{path} is gone from the disk")
     except DiskFault as fault:
-        manager.offline.note(path, fault)
+        manager.offline.take_offline(path, fault)
         return ()
     return names

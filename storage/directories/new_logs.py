@@ -1,6 +1,6 @@
-"""The logs of new partitions whose folders may not be on the disk yet, and have no `partition.metadata`.
+"""The logs of new partitions whose folders, and the `partition.metadata` in them, may not be on the disk yet.
 
-A crash before that leaves a folder without a topic id, which gets the topic's at the next start.
+A crash before they are synced leaves a folder without a topic id; the next start writes the topic's id into it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from ..files.partition_metadata import rename_temporary_topic_id
 from ..log.log import Log
 
 MANY: Final = 32
-"""From this number of logs on the file system is synced as a whole; of fewer, each file and folder is."""
+"""From this number of logs on the whole file system is synced at once, instead of each file and folder."""
 
 
 class NewLogs:
-    """Logs from when they are made until their folders are on the disk."""
+    """The logs that were created and whose folders are not synced yet."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -34,9 +34,10 @@ class NewLogs:
         self._logs.pop(log, None)
 
     def prepare_sync(self) -> Callable[[], None]:
-        """What puts the folders on the disk, for a worker. It raises DiskFault; the logs take no appends then.
+        """Returns a function, for a worker thread, that syncs the folders. It raises DiskFault, and after that the logs
+        take no appends.
 
-        Several may wait at once for one log: the first has it synced, and all of them fail if that fails.
+        Several such functions may run for one log: the first one syncs it, and all of them raise if that fails.
         """
         new = tuple(self._logs)
 

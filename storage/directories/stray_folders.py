@@ -1,4 +1,4 @@
-"""What is said of a folder that is set aside as `-stray`: why, and what makes its records readable again."""
+"""The warning about a folder that was renamed to `-stray`: the reason, and how to read its records again."""
 
 import logging
 from uuid import UUID
@@ -14,7 +14,7 @@ _logger = logging.getLogger(__name__)
 
 
 def warn_of_stray(path: str, new_name: str, key: TopicPartition, topic_id: UUID | None, cause: str) -> None:
-    """`path` was renamed to `new_name`; `cause` says why, "" where the metadata just do not know it."""
+    """Logs that `path` was renamed to `new_name`. `cause` is the reason; "" means that the metadata do not know it."""
     of_id = "no topic id" if topic_id is None else f"topic id {encode_uuid(topic_id)}"
     why = cause or "the metadata do not know it"
     _logger.warning("%s (%s) is kept as %s and not served: %s. %s", path, of_id, new_name, why, _hint(key, topic_id))

@@ -1,4 +1,4 @@
-"""A slice of a log that is converted to an older magic while it is sent (KIP-283).
+"""Converts a slice of a log to an older magic while it is sent (KIP-283).
 
-A slice of a file enters; bytes of exactly the promised size leave, a buffer at a time.
+The input is a slice of a file. The output is exactly as many bytes as were promised, one buffer at a time.
 """

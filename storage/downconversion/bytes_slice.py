@@ -1,4 +1,4 @@
-"""Batches in memory, as an answer of another broker has them: converted as those of a file are."""
+"""Batches in memory, such as those in another broker's response, to be converted like those of a file."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from ..files.file_slice import FileSlice
 
 @dataclass(frozen=True, slots=True)
 class BytesSlice:
-    """The bytes of `data`, which stay as they are for as long as this lives."""
+    """The bytes of `data`, which must not change while this object lives."""
 
     is_in_file: ClassVar[bool] = False
     position: ClassVar[int] = 0
@@ -21,4 +21,4 @@ class BytesSlice:
 
 
 Source = FileSlice | BytesSlice
-"""Where stored batches are read from."""
+"""A source of stored batches."""

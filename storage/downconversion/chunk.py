@@ -1,11 +1,11 @@
-"""Converts the next batches of a slice into a buffer: the only conversion loop on the way out.
+"""Converts the next batches of a slice into a buffer: the only loop that converts fetched batches.
 
 | batch | how it is converted |
 |---|---|
 | without a codec | `kernel.convert_plain`, whole chunks at a time |
 | with a codec | `convert_compressed_batches`, many at a time; the rest by `convert_compressed` |
-| larger than a chunk | by itself, in memory that was claimed for it |
-| behind one that cannot be converted | not at all: the chunk ends before the damage |
+| larger than a chunk | alone, in memory that was claimed for it |
+| damaged, and all after it | not at all: the chunk ends before it |
 """
 
 import contextlib
@@ -20,19 +20,19 @@ from .bytes_slice import Source
 from .conversion_rules import ConversionRules, convert_compressed_batch, has_to_be_decompressed, is_for_worker
 from .read_window import KEPT_BYTES, batch_header_at, batch_header_in, read_window
 
-# A codec takes 0.5 ms at most for this size; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
+# A codec takes at most 0.5 ms for this size; passing it to a worker and back costs 0.1 to 0.2 ms on two processors.
 SMALL_BYTES = 64 * 1024
 SMALL_GZIP_BYTES = 16 * 1024
-SMALL_OPENED_BYTES = 256 * 1024
-SMALL_OPENED_GZIP_BYTES = 64 * 1024
+LOOP_DECOMPRESSED_BYTES = 256 * 1024
+LOOP_DECOMPRESSED_GZIP_BYTES = 64 * 1024
 
 
 class Chunk:
-    """The batches of `source` from `start` to `end`, which are the first `size_bytes` bytes of `out` once converted.
+    """The batches of `source` from `start` to `end`; converted, they are the first `size_bytes` bytes of `out`.
 
-    `in_worker`: whether batches with a codec, and large ones, may be converted. Afterwards:
-    `wants_bytes`: the room that the first batch would have needed, if it found none; `needs_worker`: what follows is
-    for a worker; `first_bytes`: what the first batch takes of the size, where that was asked for.
+    `in_worker`: whether compressed and large batches may be converted. Set by a conversion: `wants_bytes`, the room
+    that the first batch needs, if `out` has too little; `needs_worker`, whether the batch at `end` is for a worker;
+    `first_bytes`, the converted size of the first batch, where the caller asked for it.
     """
 
     __slots__ = (
@@ -61,9 +61,10 @@ class Chunk:
         self.needs_worker = False
 
     def convert(self, first: BatchHeader | None = None) -> None:
-        """Convert as many batches as a chunk has and `out` has room for; those before a damaged one, if there is one.
+        """Converts as many batches as a chunk may have and `out` has room for, but none from a damaged one on.
 
-        `first`: the header of the first batch, to learn its `first_bytes`. If it becomes nothing, the chunk ends there.
+        `first`: the header of the first batch, to learn its `first_bytes`. If it converts to nothing, the chunk ends
+        after it.
         """
         began = perf_counter()
         try:
@@ -76,16 +77,16 @@ class Chunk:
         self.seconds = perf_counter() - began
 
     def convert_small(self, first: BatchHeader) -> bool:
-        """Convert a slice of at most `SMALL_BYTES` as a whole, in the event loop, into a buffer of 256 KiB.
+        """Converts a slice of at most `SMALL_BYTES` as a whole, in the event loop, into a buffer of 256 KiB.
 
-        False where its batches decompress to more than the limits above, are compressed in part, damaged or unusual:
-        then `convert` has to do it. Raises: DiskFault.
+        Returns False if its batches decompress to more than the limits above, are only partly compressed, damaged or
+        unusual: then use `convert`. Raises: DiskFault.
         """
         began, source, rules = perf_counter(), self._source, self._rules
         window = read_window(source, 0, source.size_bytes)
         try:
             if has_to_be_decompressed(first, rules.target):
-                self._add_batches(window, _most_decompressed_bytes(first, source.size_bytes))
+                self._add_usual_batches(window, _decompression_limit_in_loop(first, source.size_bytes))
                 if self.size_bytes:  # one wrapper message
                     self.first_bytes = FRAME.unpack_from(self._out)[1] + LOG_OVERHEAD
             else:
@@ -109,7 +110,7 @@ class Chunk:
         if is_for_worker(header, rules.target):
             self.needs_worker = True
         else:
-            self._add(header, read_window(self._source, self.start, header.size_bytes))
+            self._add_batch(header, read_window(self._source, self.start, header.size_bytes))
 
     def _convert_compressed(self, first: BatchHeader | None) -> None:
         source, rules = self._source, self._rules
@@ -125,7 +126,7 @@ class Chunk:
         self.needs_worker = header is not None and is_for_worker(header, rules.target)
 
     def _convert_one_by_one(self) -> None:
-        """Convert the batches before the one that cannot be converted."""
+        """Converts the batches before the one that cannot be converted."""
         self.end, self.needs_worker = self.start, False
         self.size_bytes = self.records = self.temporary_bytes = self.first_bytes = 0
         with contextlib.suppress(ApiError):
@@ -133,14 +134,15 @@ class Chunk:
                 if not self._in_worker and is_for_worker(header, self._rules.target):
                     self.needs_worker = True
                     return
-                if self.end > self.start and header.size_bytes > KEPT_BYTES:  # nobody has claimed memory for it
+                if self.end > self.start and header.size_bytes > KEPT_BYTES:  # no memory was claimed for it
                     break
-                if not self._add(header, read_window(self._source, self.end, header.size_bytes)):
+                if not self._add_batch(header, read_window(self._source, self.end, header.size_bytes)):
                     break
                 self.first_bytes = self.first_bytes or self.size_bytes
-        self.needs_worker = self._in_worker and self.end == self.start  # else a frame is read, which may be the damage
+        # Whether the next batch needs a worker is not known: its header may be what is damaged.
+        self.needs_worker = self._in_worker and self.end == self.start
 
-    # A window begins at `start`.
+    # The windows below begin at `start`.
 
     def _add_plain(self, window: memoryview) -> None:
         rules = self._rules
@@ -150,22 +152,22 @@ class Chunk:
         self._count(read, records, temporary_bytes)
 
     def _add_compressed(self, window: memoryview) -> None:
-        """Add the batches of `window`; what is not of the usual kind is converted by itself."""
+        """Adds the batches of `window`; an unusual one is converted alone."""
         while True:
-            read = self._add_batches(window, NO_LIMIT)
+            read = self._add_usual_batches(window, NO_LIMIT)
             header = batch_header_in(window, read, self._source.position + self.start)
-            if header is None or not self._add(header, window[read : read + header.size_bytes]):
+            if header is None or not self._add_batch(header, window[read : read + header.size_bytes]):
                 return
 
-    def _add_batches(self, window: memoryview, most_opened: int) -> int:
+    def _add_usual_batches(self, window: memoryview, most_decompressed: int) -> int:
         read, self.size_bytes, records, temporary_bytes = convert_compressed_batches(
-            window, self.end - self.start, self._rules.target, self._out, self.size_bytes, most_opened
+            window, self.end - self.start, self._rules.target, self._out, self.size_bytes, most_decompressed
         )
         self._count(read, records, temporary_bytes)
         return read
 
-    def _add(self, header: BatchHeader, batch: memoryview) -> bool:
-        """Convert the batch at `end`: whether there was room for it."""
+    def _add_batch(self, header: BatchHeader, batch: memoryview) -> bool:
+        """Converts the batch at `end`; returns whether there was room for it."""
         rules, start, out = self._rules, self.size_bytes, self._out
         if has_to_be_decompressed(header, rules.target):
             converted = convert_compressed_batch(batch, rules)
@@ -188,14 +190,14 @@ class Chunk:
         return True
 
     def _count(self, read: int, records: int, temporary_bytes: int) -> None:
-        """`read` bytes were read since `start`, and `records` since the last call."""
+        """Counts `read` bytes since `start`, and `records` since the last call."""
         self.end = self.start + read
         self.records += records
         self.temporary_bytes += temporary_bytes
 
 
-def _most_decompressed_bytes(first: BatchHeader, stored_bytes: int) -> int:
-    """What the batches of a small slice may open to."""
+def _decompression_limit_in_loop(first: BatchHeader, stored_bytes: int) -> int:
+    """The most bytes to which the batches of a small slice may be decompressed in the event loop; 0 for none."""
     if first.attributes & CODEC_MASK != Codec.GZIP:
-        return SMALL_OPENED_BYTES
-    return SMALL_OPENED_GZIP_BYTES if stored_bytes <= SMALL_GZIP_BYTES else 0
+        return LOOP_DECOMPRESSED_BYTES
+    return LOOP_DECOMPRESSED_GZIP_BYTES if stored_bytes <= SMALL_GZIP_BYTES else 0

@@ -1,4 +1,4 @@
-"""How a slice is converted down (target, first offset, zstd), what a worker thread does, and what is counted."""
+"""The rules of a down-conversion, which batches need a worker thread, and the statistics of a conversion."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,16 @@ from ...protocol.records.layout import CODEC_MASK, Codec
 from .read_window import KEPT_BYTES
 
 CHUNK_BYTES = 224 * 1024
-"""Stored bytes: what they become mostly fits into the 256 KiB that are claimed for a plain chunk."""
+"""Stored bytes; converted, they mostly fit into the 256 KiB that are claimed for a plain chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionRules:
-    """How a slice is converted: to which magic, from which offset on, what zstd becomes (None: it is refused).
+    """How a slice is converted to magic `target`, from the offset `first_offset` on.
 
-    `chunk_bytes` are stored bytes; `shows_too_large`: a slice without a whole batch becomes an overflow entry.
-    `most_bytes`, if it is not 0: the hard limit of Fetch v0-v2, at which a slice is cut whose first batch is larger.
+    `zstd_to`: the codec that replaces zstd; None refuses zstd. `chunk_bytes` are stored bytes. `shows_too_large`: a
+    slice without a whole batch becomes an overflow entry. `most_bytes`: the hard limit of Fetch v0-v2, at which a
+    slice is cut if its first batch is larger; 0 is no limit.
     """
 
     target: int
@@ -27,7 +28,7 @@ class ConversionRules:
     most_bytes: int = 0
 
     def size_to_promise(self, slice_bytes: int, stored_bytes: int, converted_bytes: int) -> int:
-        """The size of a slice, by the bytes that its first batch has as it is stored, and converted."""
+        """The converted size to promise for a slice, given the stored and converted size of its first batch."""
         if self.most_bytes and stored_bytes > self.most_bytes:  # messages before the offset are not sent
             return min(converted_bytes, self.most_bytes)
         return max(slice_bytes, converted_bytes)
@@ -35,7 +36,7 @@ class ConversionRules:
 
 @dataclass(frozen=True, slots=True)
 class ConversionStats:
-    """What converting one slice took so far. Batches that were copied count neither as records nor as conversions."""
+    """What converting one slice has cost so far. Batches that were only copied are not counted."""
 
     records: int = 0
     temporary_bytes: int = 0
@@ -46,16 +47,16 @@ class ConversionStats:
 
 
 def has_to_be_decompressed(header: BatchHeader, target: int) -> bool:
-    """Whether a batch goes through its codec on the way to magic `target`."""
+    """Whether a batch has to be decompressed to be converted to magic `target`."""
     return header.magic > target and not header.is_control and bool(header.attributes & CODEC_MASK)
 
 
 def is_for_worker(header: BatchHeader, target: int) -> bool:
-    """Whether a batch is not for the event loop: a codec would take too long, or the window that each thread has does
-    not hold it, so that memory has to be claimed before it is read."""
+    """Whether a batch needs a worker thread: it is compressed, or larger than the window that each thread keeps, so
+    that memory has to be claimed before it is read."""
     return header.size_bytes > KEPT_BYTES or has_to_be_decompressed(header, target)
 
 
 def convert_compressed_batch(batch: memoryview, rules: ConversionRules) -> Converted:
-    """One compressed batch, opened and closed again."""
+    """Decompresses a batch, converts it and compresses it again."""
     return convert_compressed(batch, target=rules.target, first_offset=rules.first_offset, zstd_to=rules.zstd_to)

@@ -1,27 +1,27 @@
-"""A slice of a log as a client of an older magic reads it, buffer by buffer, to a size promised before (KIP-283).
+"""A slice of a log, converted to an older magic buffer by buffer, up to a size that is promised first (KIP-283).
 
-| what the slice holds | promised size |
+| the slice holds | promised size |
 |---|---|
-| F, the first batch that becomes something | max(stored size, converted size of F) |
+| F, the first batch that does not vanish | max(stored size of the slice, converted size of F) |
 | F larger than the hard limit of Fetch v0-v2 | that limit, or the converted size of F where that is less |
 | whole batches that all vanish | 0 |
 | no whole batch, Fetch v0-v2 | 12: an overflow entry, so that the client sees a message larger than its limit |
 | no whole batch, Fetch v3 | 0 |
 
-Exactly that many bytes follow: converted chunks, cut at the promised size; or, when they end before it, an overflow
-entry. A batch that cannot be converted ends the conversion: the client reads what came before, asks again and gets the
+Exactly that many bytes follow: converted chunks, cut at the promised size, and an overflow entry if they end before it.
+A batch that cannot be converted ends the conversion: the client reads the batches before it, fetches again and gets the
 error.
 
-The first `fill` makes the promise. What else it does, with a buffer:
+The first `fill` makes the promise. With a buffer it also converts:
 
-| slice | |
+| slice | the first `fill` |
 |---|---|
-| a small one that can be converted at once | it is converted as a whole, in the event loop |
-| any other, F compressed | the first chunk is converted |
-| any other, F plain | only the converted size of F is computed: the next `fill` converts F again |
+| a small one that can be converted at once | converts it as a whole, in the event loop |
+| any other, F compressed | converts the first chunk |
+| any other, F plain | only computes the converted size of F; the next `fill` converts F again |
 
-Without a buffer only that size is computed. F becomes the same both times: a codec's result, and the cut in a chunk,
-depend on nothing but the stored bytes.
+Without a buffer it only computes that size. F converts to the same bytes both times, since a codec's result and the cut
+of a chunk depend on the stored bytes alone.
 
 Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are
 checked, F never comes twice, all-vanished slices are empty, good batches before a bad one are sent.
@@ -46,17 +46,17 @@ from .conversion_rules import (
     is_for_worker,
 )
 from .memory_estimate import PLAIN_BYTES, buffer_bytes_of, claim_bytes_of
-from .overflow_entry import OVERFLOW_ENTRY, PADDING_BYTES, write_overflow
+from .overflow_entry import OVERFLOW_ENTRY, PADDING_BYTES, write_overflow_entry
 from .read_window import batch_header_at, read_window
 
 _NOTHING_YET = ConversionStats()
 
 
 class Progress(NamedTuple):
-    """How far a stream has got, what its next `fill` takes, and what those before took.
+    """The position of a stream, the resources that its next `fill` needs, and the statistics so far.
 
-    `at`, `out_bytes`: positions in the source and in what comes out. `is_small`: the slice may be converted as a whole,
-    which has not been tried yet.
+    `at`, `out_bytes`: positions in the source and in the output. `is_small`: converting the slice as a whole is still
+    to be tried.
     """
 
     at: int
@@ -70,20 +70,21 @@ class Progress(NamedTuple):
 
 
 SMALL = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES, is_small=True)
-"""Before the first `fill` of a slice that may be converted as a whole."""
+"""The state before the first `fill` of a slice that may be converted as a whole."""
 PLAIN = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES)
-"""Before the first `fill` of another one that needs no worker. Shared: a stalled reader holds hundreds."""
+"""The state before the first `fill` of any other slice that needs no worker. One object serves all: a stalled reader
+holds hundreds."""
 
 
 class ConvertedStream:
-    """`source` as a client of an older magic reads it. The first `fill` tells `size_bytes`.
+    """The batches of `source`, converted to an older magic. The first `fill` sets `size_bytes`.
 
-    Before each `fill` it tells whether that belongs in a worker (`needs_worker`), how large the buffer has to be
-    (`buffer_bytes`), and how much memory it takes with it (`claim_bytes`).
+    Read before each `fill`: whether it needs a worker thread (`needs_worker`), the size of the buffer
+    (`buffer_bytes`), and the memory that it takes, buffer included (`claim_bytes`).
 
-    `first_header` is that of the first batch, None where there is none. Set it to None once it has been read: a
-    stalled reader holds hundreds of slices. `on_done`, if set, is called with the stats once, when nothing more will be
-    asked for. `next_offset`: what follows the last whole batch, if all of them vanish.
+    `first_header`: the header of the first batch, or None. Set it to None once it has been read: a stalled reader holds
+    hundreds of slices. `close` calls `on_done`, if set, with the statistics. `next_offset`: the offset after the last
+    whole batch, if all batches vanish.
     """
 
     __slots__ = (
@@ -111,7 +112,7 @@ class ConvertedStream:
 
     @property
     def needs_worker(self) -> bool:
-        """Whether the next `fill` takes a codec, or a large batch, and so too long for the event loop."""
+        """Whether the next `fill` converts a compressed or large batch, which takes too long for the event loop."""
         return self._progress.needs_worker
 
     @property
@@ -120,7 +121,7 @@ class ConvertedStream:
 
     @property
     def buffer_bytes(self) -> int:
-        """0 if the next `fill` makes the promise and needs no buffer for that."""
+        """The buffer size for the next `fill`; 0 if that makes the promise and needs no buffer for it."""
         progress = self._progress
         if self.is_size_known or progress.is_small:
             return progress.buffer_bytes
@@ -129,18 +130,18 @@ class ConvertedStream:
 
     @property
     def stats(self) -> ConversionStats:
-        """What converting took so far."""
+        """The statistics of the conversion so far."""
         return self._progress.stats
 
     def fill(self, buffer: bytearray | memoryview | None) -> int:
-        """Put the next bytes into `buffer`: how many.
+        """Puts the next bytes into `buffer` and returns how many.
 
-        0 if the next batch needs a worker, or more memory, than was announced: read `needs_worker`, `claim_bytes` and
-        `buffer_bytes` again before the next call. Also 0 after a promise without bytes, and after batches that become
-        nothing. Only a `fill` that makes the promise may go without a buffer.
+        Returns 0 if the next batch needs a worker or more memory than was announced: read `needs_worker`, `claim_bytes`
+        and `buffer_bytes` again before the next call. Also returns 0 if it only makes the promise, and after batches
+        that vanish. `buffer` may be None only before the promise.
 
         Raises: DiskFault; before the promise UnsupportedCompression, CorruptRecord or InvalidRecord, if the first batch
-        that would become something cannot be converted.
+        that does not vanish cannot be converted.
         """
         if not self.is_size_known:
             return self._fill_first(buffer)
@@ -156,12 +157,12 @@ class ConvertedStream:
         return self._pad(buffer)
 
     def step_back(self) -> None:
-        """What the last `fill` brought was dropped: the next brings the same again."""
+        """Takes the last `fill` back: the next one returns the same bytes again."""
         before, seconds = self._before, self.stats.seconds
         self._progress = before._replace(stats=replace(before.stats, seconds=seconds))
 
     def close(self) -> None:
-        """Nothing more will be asked for."""
+        """Calls `on_done`; no `fill` may follow."""
         if self.on_done is not None:
             self.on_done(self.stats)
 
@@ -195,13 +196,13 @@ class ConvertedStream:
         return 0
 
     def _promise(self, first: BatchHeader, converted_bytes: int) -> None:
-        """Promise a size if something comes of the first batch."""
+        """Promises a size, unless the first batch vanishes."""
         if converted_bytes:
             self.size_bytes = self.rules.size_to_promise(self.source.size_bytes, first.size_bytes, converted_bytes)
             self.is_size_known = True
 
     def _fill_small(self, out: memoryview) -> int:
-        """Fill `out` with all of a small slice; 0 where that cannot be done at once."""
+        """Fills `out` with all of a small slice; returns 0 if that cannot be done in the event loop."""
         first = self.first_header
         assert first is not None
         chunk = Chunk(self.source, self.rules, 0, out, in_worker=False)
@@ -212,9 +213,9 @@ class ConvertedStream:
         return size if size == self.size_bytes else size + self._pad(out[size:])
 
     def _fill_compressed(self, buffer: bytearray | memoryview | None, first: BatchHeader) -> int:
-        """Promise what the first batch becomes, with what follows in `buffer`, which may have no room for it.
+        """Converts the first chunk into `buffer`, which may be too small for it, and promises a size.
 
-        Nothing is promised without a buffer, or if nothing comes of the batch, or if it is damaged.
+        Nothing is promised without a buffer, or if the first batch is plain, vanishes or is damaged.
         """
         progress, rules = self._progress, self.rules
         if buffer is None or not has_to_be_decompressed(first, rules.target):
@@ -239,7 +240,7 @@ class ConvertedStream:
     # What follows
 
     def _advance_past(self, chunk: Chunk) -> int:
-        """Go on after a chunk, or note what the next `fill` needs; returns how much of the chunk is sent."""
+        """Advances past a chunk, or notes what the next `fill` needs; returns how many bytes of the chunk are sent."""
         progress, left = self._progress, self.size_bytes - self._progress.out_bytes
         if chunk.size_bytes:
             size = min(chunk.size_bytes, left)
@@ -253,14 +254,15 @@ class ConvertedStream:
         return 0
 
     def _continue_after(self, chunk: Chunk, out_bytes: int, stats: ConversionStats) -> None:
-        """The next `fill` converts what follows `chunk`."""
+        """Sets the progress so that the next `fill` converts what follows `chunk`."""
         if chunk.needs_worker:
             self._progress = _in_worker(chunk.end, out_bytes, batch_header_at(self.source, chunk.end), stats)
         else:
             self._progress = Progress(chunk.end, out_bytes, False, PLAIN_BYTES, PLAIN_BYTES, False, stats)
 
     def _pad_if_over(self, out: memoryview, size: int) -> int:
-        """Pad after the `size` bytes that were filled if nothing is left to convert, and there is room: how much."""
+        """Pads after the first `size` bytes of `out` if nothing is left to convert and the padding fits; returns the
+        bytes of padding."""
         left = self.size_bytes - self._progress.out_bytes
         if not size or not left or max(left, OVERFLOW_ENTRY.size) > min(len(out) - size, PADDING_BYTES):
             return 0
@@ -271,7 +273,7 @@ class ConvertedStream:
 
     def _pad(self, buffer: bytearray | memoryview) -> int:
         progress = self._progress
-        size = write_overflow(buffer, self.size_bytes - progress.out_bytes)
+        size = write_overflow_entry(buffer, self.size_bytes - progress.out_bytes)
         stats = replace(progress.stats, padding_bytes=progress.stats.padding_bytes + size)
         self._progress = Progress(
             progress.at, progress.out_bytes + size, False, PLAIN_BYTES, PLAIN_BYTES, is_padding=True, stats=stats
@@ -291,12 +293,12 @@ def _add(stats: ConversionStats, chunk: Chunk, is_truncated: bool) -> Conversion
 
 
 def _begin(at: int, header: BatchHeader | None, rules: ConversionRules) -> Progress:
-    """Where a stream begins, with nothing converted yet: at the batch of that header."""
+    """The progress of a stream that begins at `at`, where the batch of that header is."""
     if header is not None and is_for_worker(header, rules.target):
         return _in_worker(at, 0, header, _NOTHING_YET)
     return PLAIN._replace(at=at) if at else PLAIN
 
 
 def _in_worker(at: int, out_bytes: int, header: BatchHeader | None, stats: ConversionStats) -> Progress:
-    """Before a worker's `fill`, of a chunk that begins with the batch of that header."""
+    """The progress before a `fill` in a worker, whose chunk begins with the batch of that header."""
     return Progress(at, out_bytes, True, claim_bytes_of(header), buffer_bytes_of(header), False, stats)

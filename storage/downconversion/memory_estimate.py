@@ -1,4 +1,4 @@
-"""Estimates the memory for the next part of a converted slice, so that it can be charged first."""
+"""Estimates the memory for the next chunk of a converted slice, so that it can be claimed first."""
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.layout import CODEC_MASK
@@ -7,16 +7,15 @@ PLAIN_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024
 BLOCK_BYTES = 96 * 1024
 MESSAGE_HEAD_BYTES = 24
-"""Of the head of a message as much is left at most when it is compressed (`compressed_batch.MOST_HEAD_BYTES`)."""
+"""The most bytes that the head of a message takes once it is compressed (`compressed_batch.MOST_HEAD_BYTES`)."""
 CLAIM_STEP_BYTES = 64 * 1024
-"""Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
+"""Claims are rounded up to this, so that the claim of one chunk is enough for a next one of about the same size."""
 
 
 def claim_bytes_of(header: BatchHeader | None) -> int:
-    """Memory to charge for making and holding, in a worker, a chunk that begins with the batch of that header.
+    """The memory to claim for a chunk that a worker converts and that begins with the batch of that header.
 
-    That is, beside the buffer, the batch as it is stored; with a codec the batch as it grows when it is closed again,
-    too, and what a stream of either kind keeps.
+    It covers the buffer, the stored batch, for a compressed one its converted form too, and the codec's workspace.
     """
     batch_bytes = 0 if header is None else header.size_bytes
     if header is not None and header.attributes & CODEC_MASK:
@@ -26,14 +25,14 @@ def claim_bytes_of(header: BatchHeader | None) -> int:
 
 
 def buffer_bytes_of(header: BatchHeader | None) -> int:
-    """The part of that which the chunk itself is given."""
+    """The part of `claim_bytes_of` that is the buffer of the chunk."""
     return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _most_converted_bytes(header))
 
 
 def _most_converted_bytes(header: BatchHeader) -> int:
-    """What a batch is expected to take at most once it is converted, and with a codec the room to close one more block.
+    """The expected size of a converted batch; for a compressed one with room for one more block of the codec.
 
-    One of tiny records takes more, and asks for that when it comes to it.
+    A batch of tiny records needs more; the stream asks for that when it finds too little room.
     """
     size = header.size_bytes + header.size_bytes // 8
     if header.attributes & CODEC_MASK:

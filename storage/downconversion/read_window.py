@@ -1,6 +1,6 @@
-"""Looking at stored bytes through a buffer that is used again, one for each thread.
+"""Reads stored bytes into a buffer that each thread keeps and uses again.
 
-A window is good until the thread looks through its next one: who converts does so without waiting in between.
+A window is valid until the same thread reads its next one, so a conversion must not await while it uses one.
 """
 
 import threading
@@ -18,9 +18,9 @@ _kept = threading.local()
 
 
 def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
-    """Up to `size_bytes` of the slice from `at` on, fewer only at its end.
+    """Reads `size_bytes` of the slice from `at` on, fewer only at its end.
 
-    Raises: DiskFault when the file has shrunk below the slice.
+    Raises: DiskFault when the file has become shorter than the slice.
     """
     size_bytes = min(size_bytes, source.size_bytes - at)
     if isinstance(source, BytesSlice):
@@ -36,10 +36,9 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
 
 
 def batch_header_at(source: Source, at: int) -> BatchHeader | None:
-    """The header of the batch at `at`, its position counted from the start of the slice; None when no whole one is
-    left.
+    """Reads the header of the batch at `at`, counted from the start of the slice; None if no whole batch is there.
 
-    Raises: CorruptRecord when its frame is wrong.
+    Raises: CorruptRecord when its offset, size or magic is wrong.
     """
     if isinstance(source, BytesSlice):
         return batch_header_in(source.data, at, 0)
@@ -47,12 +46,12 @@ def batch_header_at(source: Source, at: int) -> BatchHeader | None:
 
 
 def batch_header_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
-    """As `batch_header_at`, of the batch at `at` of a window that begins at `position` of its file."""
+    """The header of the batch at `at` in a window that begins at `position` of its file, as `batch_header_at`."""
     return _read_header(window, at, len(window) - at, position + at)
 
 
 def _read_header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | None:
-    """The header at `at` of `data`, of a batch at `position` of its file with `left` bytes before the end."""
+    """The header at `at` in `data`; the batch is at `position` of its file, `left` bytes before the slice's end."""
     if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
         return None
     size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
@@ -67,7 +66,7 @@ def _read_header(data: Buffer, at: int, left: int, position: int) -> BatchHeader
 
 
 def thread_buffer(size_bytes: int = KEPT_BYTES) -> memoryview:
-    """Room to look at `size_bytes` or more through, holding anything: all that this thread keeps, if that is enough."""
+    """A buffer of at least `size_bytes` with any contents: the one that this thread keeps, if it is large enough."""
     if size_bytes > KEPT_BYTES:
         return memoryview(bytearray(size_bytes))
     window: memoryview | None = getattr(_kept, "window", None)

@@ -1,1 +1,1 @@
-"""The only door to the disk: opening, writing, syncing, renaming, locking and deleting files, and their names."""
+"""All access to the disk: opening, writing, syncing, renaming, locking and deleting files, and the names of files."""

@@ -1,4 +1,4 @@
-"""Checkpoint files: a few numbers a line, replaced as a whole.
+"""Checkpoint files: text files with one entry a line, always replaced as a whole.
 
     0                  version
     2                  number of entries
@@ -21,7 +21,7 @@ LOG_STARTS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 FIRST_DELETIONS = "stepdown-first-deletion-checkpoint"
-"""Of stepdown: the partitions that were taken over and in which nothing was deleted yet, and where their logs ended."""
+"""stepdown's own: the partitions that were taken over and in which nothing was deleted yet, with their end offsets."""
 
 MAX_CHECKPOINT_BYTES = 1 << 28
 _VERSION = "0"
@@ -30,25 +30,25 @@ TopicPartition = tuple[str, int]
 
 
 class MalformedCheckpoint(DiskFault):
-    """A checkpoint file that cannot be read; the message says which line and what was expected."""
+    """A checkpoint file cannot be parsed; the message names the line and what was expected there."""
 
 
 class SmallFileReader(Protocol):
-    """What small files are read by."""
+    """Reads small files: `Files`, or those of another place."""
 
     def read_whole(self, path: str, limit: int) -> bytes | None: ...
 
 
-def read_lines(files: SmallFileReader, path: str) -> list[list[str]]:
-    """The fields of each entry; none when the file is missing or empty.
+def read_checkpoint_entries(files: SmallFileReader, path: str) -> list[list[str]]:
+    """Reads the fields of each entry; returns [] when the file is missing or empty.
 
     Raises: MalformedCheckpoint, DiskFault.
     """
-    return parse_lines(files.read_whole(path, MAX_CHECKPOINT_BYTES) or b"", path)
+    return parse_checkpoint_entries(files.read_whole(path, MAX_CHECKPOINT_BYTES) or b"", path)
 
 
-def parse_lines(data: bytes, path: str) -> list[list[str]]:
-    """The fields of each entry of a checkpoint's bytes; `path` is for the message. Raises: MalformedCheckpoint."""
+def parse_checkpoint_entries(data: bytes, path: str) -> list[list[str]]:
+    """Parses the fields of each entry of a checkpoint; `path` is for the message. Raises: MalformedCheckpoint."""
     if not data:
         return []
     try:
@@ -68,34 +68,34 @@ def parse_lines(data: bytes, path: str) -> list[list[str]]:
 
 
 def parse_offset(text: str) -> int:
-    """An offset of a checkpoint. Raises: ValueError for what is none, or beyond all there are."""
+    """Parses an offset. Raises: ValueError if `text` is not a number or beyond the largest offset."""
     offset = int(text)
     if abs(offset) > MAX_OFFSET:
         raise ValueError(f"{text[:40]!r} is no offset")
     return offset
 
 
-def write_lines(files: Files, path: str, entries: Iterable[str], *, sync: bool = True) -> None:
-    """Replace the file by these entries.
+def write_checkpoint_entries(files: Files, path: str, entries: Iterable[str], *, sync: bool = True) -> None:
+    """Replaces the file by one with these entries.
 
     Raises: DiskFault.
     """
-    files.replace(path, format_lines(entries), sync=sync)
+    files.replace(path, format_checkpoint_entries(entries), sync=sync)
 
 
-def format_lines(entries: Iterable[str]) -> bytes:
-    """The bytes of a checkpoint with these entries."""
+def format_checkpoint_entries(entries: Iterable[str]) -> bytes:
+    """Formats a checkpoint file with these entries."""
     lines = list(entries)
     return "\n".join([_VERSION, str(len(lines)), *lines, ""]).encode()
 
 
 def read_offsets(files: SmallFileReader, path: str) -> dict[TopicPartition, int]:
-    """The offset of each partition.
+    """Reads the offset of each partition.
 
     Raises: MalformedCheckpoint, DiskFault.
     """
     offsets = {}
-    for number, fields in enumerate(read_lines(files, path), start=3):
+    for number, fields in enumerate(read_checkpoint_entries(files, path), start=3):
         try:
             topic, partition, offset = fields
             offsets[topic, int(partition)] = parse_offset(offset)
@@ -106,7 +106,7 @@ def read_offsets(files: SmallFileReader, path: str) -> dict[TopicPartition, int]
 
 
 def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Replace the file by these offsets.
+    """Replaces the file by one with these offsets.
 
     Raises: DiskFault.
     """
@@ -114,5 +114,5 @@ def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int]
 
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """The bytes of a checkpoint with these offsets."""
-    return format_lines(f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())
+    """Formats a checkpoint file with these offsets."""
+    return format_checkpoint_entries(f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())

@@ -1,18 +1,16 @@
-"""Wall-clock time as storage needs it; the broker's clock adds waiting."""
+"""The clock that storage reads; the broker's clock can also wait."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time of day in milliseconds since the epoch, and how much of it passes."""
+    """Returns the time of day, in milliseconds since 1970, and a time for measuring intervals."""
 
     def now_ms(self) -> int: ...
 
     def monotonic_ms(self) -> int:
-        """Milliseconds since some moment. What measures how long ago something was asks this: unlike the time of day it
-        is never set back.
-        """
+        """Milliseconds since some moment, for measuring intervals: unlike the time of day they are never set back."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Descriptors and who holds them: a file by name, opened when first used, and the open file itself."""
+"""A file by name, opened when it is first used, and the open file with its descriptor."""
 
 import os
 import weakref
@@ -12,7 +12,7 @@ Buffer = bytes | bytearray | memoryview  # of single bytes
 
 
 class OpenFile:
-    """A descriptor that closes when its last holder is gone. `report` makes the fault to raise of what went wrong."""
+    """A descriptor, closed when the last reference to this object is gone. `report` makes a DiskFault of an OSError."""
 
     __slots__ = ("__weakref__", "_report", "fd", "path")
 
@@ -33,27 +33,27 @@ class OpenFile:
         try:
             return os.pread(self.fd, size, position)
         except OSError as error:
-            raise self.fault(error, size, position) from error
+            raise self.report_read_failure(error, size, position) from error
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """How many bytes from `position` were put into `buffer`; fewer than it holds only at the end of the file.
+        """Reads from `position` into `buffer`; returns how many bytes, fewer than it holds only at the file's end.
 
         Raises: DiskFault.
         """
         try:
             return os.preadv(self.fd, [buffer], position)
         except OSError as error:
-            raise self.fault(error, len(buffer), position) from error
+            raise self.report_read_failure(error, len(buffer), position) from error
 
-    def fault(self, error: OSError, size: int, position: int) -> DiskFault:
-        """What to raise when reading has failed, here or where the descriptor was read from."""
+    def report_read_failure(self, error: OSError, size: int, position: int) -> DiskFault:
+        """Reports a failed read, also one through the bare descriptor, and returns the fault to raise."""
         return self._report(self.path, error, f"reading {size} bytes at {position}: ")
 
 
 class FileAccess(Protocol):
-    """What does the work of a handle: `Files`."""
+    """The operations that a handle forwards to `Files`."""
 
-    def admit(self, handle: "FileHandle", *, create: bool) -> OpenFile: ...
+    def open_and_keep(self, handle: "FileHandle", *, create: bool) -> OpenFile: ...
     def close(self, handle: "FileHandle") -> None: ...
     def read(self, handle: "FileHandle", size: int, position: int) -> bytes: ...
     def read_into(self, handle: "FileHandle", buffer: Buffer, position: int) -> int: ...
@@ -64,7 +64,7 @@ class FileAccess(Protocol):
 
 
 class ReadableFile(Protocol):
-    """What a walk over batches needs: a file, or an object of a store."""
+    """A source of batches to scan: a file, or an object of an object store."""
 
     path: str
 
@@ -74,7 +74,10 @@ class ReadableFile(Protocol):
 
 
 class FileHandle:
-    """A file by name, opened when first used. `was_used`: since `Files` last looked for a descriptor to close."""
+    """A file by name, opened when first used.
+
+    `was_used`: it was used since `Files` last looked for a descriptor to close.
+    """
 
     __slots__ = ("_files", "_held_elsewhere", "_opened", "path", "was_used")
 
@@ -92,7 +95,7 @@ class FileHandle:
         """
         opened = self._opened
         if opened is None:
-            return self._files.admit(self, create=False)
+            return self._files.open_and_keep(self, create=False)
         self.was_used = True
         return opened
 
@@ -103,7 +106,7 @@ class FileHandle:
         """
         opened = self._opened
         if opened is None:
-            return self._files.admit(self, create=True)
+            return self._files.open_and_keep(self, create=True)
         self.was_used = True
         return opened
 
@@ -112,11 +115,11 @@ class FileHandle:
         return self._files.read(self, size, position)
 
     def read_into(self, buffer: Buffer, position: int) -> int:
-        """How many bytes from `position` were put into `buffer`."""
+        """Reads from `position` into `buffer`; returns how many bytes."""
         return self._files.read_into(self, buffer, position)
 
     def write(self, pieces: Sequence[Buffer], position: int) -> int:
-        """Write all pieces one after the other at `position`; how many bytes that was.
+        """Writes all pieces one after the other at `position`; returns how many bytes.
 
         Raises: DiskFault, after which any part of the pieces may be in the file.
         """
@@ -126,25 +129,25 @@ class FileHandle:
         self._files.truncate(self, size)
 
     def sync(self) -> None:
-        """Return when all that was written is on the disk."""
+        """Returns when all that was written is on the disk."""
         self._files.sync(self)
 
     def close(self) -> None:
-        """Let go of the descriptor; others may still hold it."""
+        """Drops the descriptor, which stays open while others hold the `OpenFile`."""
         self._files.close(self)
 
     def rename(self, path: str) -> None:
         self._files.rename(self.path, path)
         self.path = path
 
-    # What `Files` needs to keep its list of open handles.
+    # `Files` calls these for the handles in its list of open files.
 
-    def take(self, opened: OpenFile) -> None:
+    def keep_open_file(self, opened: OpenFile) -> None:
         self._opened = opened
         self._held_elsewhere = None
         self.was_used = True
 
-    def drop(self) -> None:
+    def drop_open_file(self) -> None:
         if self._opened is not None:
             self._held_elsewhere = weakref.ref(self._opened)
             self._opened = None

@@ -24,7 +24,7 @@ class FileLock:
 
 
 def acquire_lock(path: str) -> FileLock | None:
-    """The lock on the file, made if missing; None when somebody else holds it.
+    """Locks the file, creating it if missing; returns None when somebody else holds the lock.
 
     Raises: OSError.
     """
@@ -40,8 +40,8 @@ def acquire_lock(path: str) -> FileLock | None:
 
 
 def _lock_whole_file(fd: int) -> None:
-    # A lock of the open file description excludes Java's FileLock and a second broker in this process alike; closing
-    # another descriptor does not lose it. Where the system has none, the plain record lock excludes other processes.
+    # A lock of the open file description excludes both Java's FileLock and a second broker in this process, and closing
+    # another descriptor does not release it. Without it, a plain record lock excludes other processes only.
     if hasattr(fcntl, "F_OFD_SETLK"):
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     else:

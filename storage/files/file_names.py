@@ -1,4 +1,4 @@
-"""How the files and folders of a log are named.
+"""The names of the files and folders of a log.
 
 Source: Kafka 3.9 `LogFileUtils`, `LocalLog.parseTopicPartitionName`.
 
@@ -24,8 +24,8 @@ DELETE_DIRECTORY = "-delete"
 FUTURE_DIRECTORY = "-future"
 STRAY_DIRECTORY = "-stray"
 
-# Folders of a log directory that hold no log of ours: tiered storage's cache, KRaft's own log, and what a file system
-# has at its root (Kafka does not start there).
+# Folders in a log directory that are not logs of partitions: tiered storage's cache, KRaft's own log, and the folder
+# that a file system has at its root (Kafka refuses to start if that is there).
 METADATA_FOLDER = "__cluster_metadata-0"
 SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", METADATA_FOLDER, "lost+found"})
 
@@ -40,8 +40,8 @@ _PARTITION_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogDirectoryName:
-    """What the name of a log's folder says; `suffix` is "", "-delete", "-future" or "-stray"."""
+class LogFolderName:
+    """The parsed name of a log's folder; `suffix` is "", "-delete", "-future" or "-stray"."""
 
     topic: str
     partition: int
@@ -49,7 +49,7 @@ class LogDirectoryName:
 
 
 def fault_of_topic_name(name: str) -> str | None:
-    """What is wrong with the name of a topic (Kafka 3.9 `Topic`); None: nothing."""
+    """Why the name of a topic is not allowed (Kafka 3.9 `Topic`), or None."""
     if not name:
         return "a topic name may not be empty"
     if name in (".", ".."):
@@ -62,16 +62,16 @@ def fault_of_topic_name(name: str) -> str | None:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether it names something in a folder, and nothing above it or elsewhere."""
+    """Whether `name` can only be an entry of a folder: no path, no `..`."""
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
 
-def segment_file(directory: str, base_offset: int, suffix: str) -> str:
+def segment_file_path(directory: str, base_offset: int, suffix: str) -> str:
     """The path of one file of the segment that starts at `base_offset`."""
     return f"{directory}/{base_offset:020d}{suffix}"
 
 
-def offset_of(file_name: str) -> int | None:
+def offset_of_file_name(file_name: str) -> int | None:
     """The offset a file is named after, or None when it is not named after one."""
     digits = file_name[:_OFFSET_DIGITS]
     if len(digits) == _OFFSET_DIGITS and digits.isascii() and digits.isdigit() and file_name[20:21] == ".":
@@ -86,13 +86,13 @@ def log_dir_name(topic: str, partition: int) -> str:
 
 
 def log_delete_dir_name(topic: str, partition: int, unique: str) -> str:
-    """The name a log's folder gets when its topic is deleted; `unique` is 32 hexadecimal digits."""
+    """The name of a log's folder after its topic was deleted; `unique` is 32 hexadecimal digits."""
     ending = f"-{partition}.{unique}{DELETE_DIRECTORY}"
     return topic[: _MAX_NAME - len(ending)] + ending
 
 
 def log_stray_dir_name(topic: str, partition: int, unique: str) -> str:
-    """The name a log's folder gets when the metadata do not know it; `unique` is 32 hexadecimal digits."""
+    """The name of a log's folder that the metadata do not know; `unique` is 32 hexadecimal digits."""
     ending = f"-{partition}.{unique}{STRAY_DIRECTORY}"
     return topic[: _MAX_NAME - len(ending)] + ending
 
@@ -100,7 +100,7 @@ def log_stray_dir_name(topic: str, partition: int, unique: str) -> str:
 def log_future_dir_name(topic: str, partition: int, unique: str) -> str:
     """The name of a log's copy while it is moved to another disk; `unique` is 32 hexadecimal digits.
 
-    It is never cut, so the name of a topic may be too long for it: `fits_future_directory`.
+    It is never shortened, so a topic's name may be too long for it: see `fits_future_directory`.
     """
     return f"{topic}-{partition}.{unique}{FUTURE_DIRECTORY}"
 
@@ -110,8 +110,8 @@ def fits_future_directory(topic: str, partition: int) -> bool:
     return len(log_future_dir_name(topic, partition, "0" * 32)) <= _MAX_NAME
 
 
-def parse_log_directory(name: str) -> LogDirectoryName | None:
-    """What the folder `name` holds, or None when it is not the name of a log's folder."""
+def parse_log_folder_name(name: str) -> LogFolderName | None:
+    """Parses the name of a log's folder; None when `name` is not one."""
     suffix = next((end for end in (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY) if name.endswith(end)), "")
     if suffix:
         stem, dot, _ = name.rpartition(".")
@@ -123,4 +123,4 @@ def parse_log_directory(name: str) -> LogDirectoryName | None:
         return None
     if len(partition) > _PARTITION_DIGITS or int(partition) > MAX_PARTITION:
         return None
-    return LogDirectoryName(topic=topic, partition=int(partition), suffix=suffix)
+    return LogFolderName(topic=topic, partition=int(partition), suffix=suffix)

@@ -1,13 +1,13 @@
-"""What a response streams from a log: a range of bytes of a segment file, read only when it is sent."""
+"""A range of bytes of a segment file, as part of a response; it is read only when it is sent."""
 
 from .file_handle import Buffer, OpenFile
 from .files import DISK_FAILURES
 
 
 class FileSlice:
-    """`size_bytes` bytes of a file from the byte `position` on; keeps the file open while it lives, deleted or not.
+    """`size_bytes` bytes of a file from `position` on; it keeps the file open, even one that is deleted meanwhile.
 
-    `segment_base_offset` tells which segment it was cut from (-1 for the empty slice).
+    `segment_base_offset`: the base offset of its segment, -1 for the empty slice.
     """
 
     is_in_file = True
@@ -35,10 +35,10 @@ class FileSlice:
             raise ValueError("an empty slice has no file")
         return self._file.fd
 
-    def note_failure(self, error: OSError, position: int) -> None:
-        """Sending it from `position` of the file failed: reported if that is the disk's fault and not the peer's."""
+    def report_send_failure(self, error: OSError, position: int) -> None:
+        """Reports that sending from `position` of the file failed, if the disk caused it and not the peer."""
         if self._file is not None and error.errno in DISK_FAILURES:
-            self._file.fault(error, self.size_bytes, position)
+            self._file.report_read_failure(error, self.size_bytes, position)
 
     @property
     def file(self) -> OpenFile | None:
@@ -56,7 +56,7 @@ class FileSlice:
         return self._file.read(size, self.position + at)
 
     def read_into(self, buffer: Buffer, at: int) -> int:
-        """How many bytes from `at`, counted from the start of the slice, were put into `buffer`.
+        """Reads from `at`, counted from the start of the slice, into `buffer`; returns how many bytes.
 
         Raises: DiskFault when the file cannot be read.
         """

@@ -1,11 +1,11 @@
 """The only module that opens, writes, syncs, renames, truncates, deletes and locks files.
 
-A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list: what was not used
-for longest gives way, as far as one bit tells (second chance).
-A caller that needs one for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when the
-last holder is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
+A `FileHandle` names a file. Its descriptor is opened on first use and kept in a bounded cache with second-chance
+eviction, which approximates LRU. A caller that needs the descriptor for longer, such as a slice that is being sent,
+holds the `OpenFile`: the descriptor is closed when the last reference is gone, even if the file was renamed or deleted
+meanwhile. Failures of the disk are raised as `DiskFault`.
 
-Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sync.
+Tests pass a `Files` that loses unsynced bytes, fills the disk or fails to sync.
 """
 
 # A log directory holds ten thousands of names, so they stay plain strings.
@@ -35,14 +35,14 @@ TEMPORARY = ".tmp"
 DISK_FAILURES: Final = frozenset(
     {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE}
 )
-"""Errors of a disk as a whole, which fails or is full. Others are about one file, or about this process."""
+"""Errors of a whole disk, which fails or is full. All others concern one file, or this process."""
 NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class DirectoryEntry(NamedTuple):
-    """One name in a folder; `size_bytes` is 0 for a folder. A tuple, since a start makes one for each file.
+    """One entry of a folder; `size_bytes` is 0 for a folder. A tuple, since a start makes one for each file.
 
-    `version` is what an object store says of the bytes that the name has; None on a disk.
+    `version`: the version of the object in an object store; None on a disk.
     """
 
     name: str
@@ -52,7 +52,7 @@ class DirectoryEntry(NamedTuple):
 
 
 def errno_of(fault: DiskFault) -> int:
-    """The error number of the operating system; 0 where it had no part in the fault."""
+    """The error number of the operating system; 0 if the fault did not come from it."""
     cause = fault.__cause__
     return cause.errno or 0 if isinstance(cause, OSError) else 0
 
@@ -73,13 +73,11 @@ def _default_max_open() -> int:
 
 
 class Files:
-    """The file system, with at most `max_open` descriptors kept open (more only while somebody holds them).
+    """The file system. It keeps at most `max_open` descriptors open: 512, or half of the process's limit if less.
 
-    As a default these are 512, or half of what the process may have.
-
-    With `read_only` handles are opened for reading, so that somebody else's files can be looked at.
-    `on_fault` has what is called with the path and the fault when the operating system refuses an operation, in the
-    thread that asked for it, before the fault is raised.
+    With `read_only` handles are opened for reading only, for files of other users. The functions in `on_fault` are
+    called with the path and the fault when the operating system refuses an operation, in the calling thread, before
+    the fault is raised.
     """
 
     def __init__(self, *, max_open: int | None = None, read_only: bool = False) -> None:
@@ -92,7 +90,7 @@ class Files:
     # Faults
 
     def report(self, path: str, error: OSError, doing: str = "") -> DiskFault:
-        """The fault to raise for `error`; `on_fault` has been called."""
+        """Calls the functions in `on_fault` and returns the fault to raise for `error`."""
         fault = DiskFault(f"{path}: {doing}{_reason(error)}")
         fault.__cause__ = error
         for react in self.on_fault:
@@ -114,40 +112,40 @@ class Files:
 
     @property
     def open_count(self) -> int:
-        """How many descriptors are kept open for later use."""
+        """The number of descriptors that are kept open for later use."""
         return len(self._kept)
 
-    def admit(self, handle: FileHandle, *, create: bool) -> OpenFile:
+    def open_and_keep(self, handle: FileHandle, *, create: bool) -> OpenFile:
         with self._admission:
             opened = handle.open_file_in_use() or self._open(handle.path, create=create)
-            handle.take(opened)
+            handle.keep_open_file(opened)
             self._kept[handle] = None
             while len(self._kept) > self._max_open:
                 self._close_unused_file()
             return opened
 
     def _close_unused_file(self) -> None:
-        """Let go of the first descriptor that was not used since it was last looked at here."""
+        """Drops the first descriptor that was not used since this method last passed it."""
         handle = next(iter(self._kept))
         while handle.was_used:
             handle.was_used = False
             self._kept[handle] = self._kept.pop(handle)
             handle = next(iter(self._kept))
         del self._kept[handle]
-        handle.drop()
+        handle.drop_open_file()
 
     def close(self, handle: FileHandle) -> None:
-        """Let go of the descriptor; others may still hold it."""
+        """Drops the descriptor, which stays open while others hold the `OpenFile`."""
         with self._admission:
             self._kept.pop(handle, None)
-            handle.drop()
+            handle.drop_open_file()
 
     def _open(self, path: str, *, create: bool) -> OpenFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         with self._disk_faults(path):
             return OpenFile(_open_regular(path, flags, 0o644), path, self.report)
 
-    # Contents, by handle; the open file is held meanwhile, or its number might be another file's by then
+    # Contents, by handle. Each method holds the `OpenFile`, or its descriptor might be closed and reused meanwhile.
 
     def read(self, handle: FileHandle, size: int, position: int) -> bytes:
         opened = handle.open()
@@ -176,7 +174,7 @@ class Files:
             os.ftruncate(opened.fd, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
-        """Reserve space so that the file is `size` bytes long, the new ones zero."""
+        """Extends the file to `size` bytes with zeros, and reserves the space on the disk."""
         opened = handle.open_or_create()
         with self._disk_faults(handle.path):
             os.posix_fallocate(opened.fd, 0, size)
@@ -189,7 +187,7 @@ class Files:
     # Whole files, by name
 
     def read_whole(self, path: str, limit: int) -> bytes | None:
-        """The bytes of a small file, or None when there is none.
+        """Reads a small file; returns None when there is none.
 
         Raises: DiskFault when it cannot be read or is longer than `limit` bytes.
         """
@@ -206,7 +204,7 @@ class Files:
                 os.close(fd)
 
     def create(self, path: str, data: bytes = b"") -> None:
-        """Make the file with `data`, replacing what had its name; not synced."""
+        """Writes a file with `data`, in place of one of that name; not synced."""
         with self._disk_faults(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
@@ -215,7 +213,7 @@ class Files:
                 os.close(fd)
 
     def make_private(self, path: str) -> bool:
-        """Have the file readable by its owner only, made if it is missing; whether others could read it.
+        """Makes the file readable by its owner only, and creates it if missing; returns whether others could read it.
 
         Raises: DiskFault.
         """
@@ -230,16 +228,16 @@ class Files:
                 os.close(fd)
 
     def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
-        """Put `data` in place of the file `path` at once: `path.tmp`, fsync, rename, fsync of the folder.
+        """Replaces the file `path` by `data` atomically: writes `path.tmp`, syncs it, renames it, syncs the folder.
 
-        Without `sync` a crash of the machine may leave the old file or an empty one; a crash of the process may not.
-        A `private` one is never readable by others than its owner.
+        Without `sync` a crash of the machine may leave the old file or an empty one, but a crash of the process cannot.
+        A `private` file is at no time readable by others than its owner.
         """
         self.write_temporary(path, data, private=private)
         self.rename_temporary(path, sync=sync)
 
     def write_temporary(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """The first part of `replace`, which waits for no disk: `path.tmp` with `data`."""
+        """The first part of `replace`: writes `data` to `path.tmp`, without a sync."""
         temporary = self.handle(path + TEMPORARY)
         self.remove(temporary.path)
         if private:
@@ -250,7 +248,7 @@ class Files:
             temporary.close()
 
     def rename_temporary(self, path: str, *, sync: bool = True) -> None:
-        """The second part of `replace`: `path.tmp` is `path` then."""
+        """The second part of `replace`: renames `path.tmp` to `path`."""
         if sync:
             temporary = self.handle(path + TEMPORARY)
             try:
@@ -266,7 +264,7 @@ class Files:
             os.replace(old, new)
 
     def remove(self, path: str) -> bool:
-        """Whether there was a file to remove."""
+        """Removes the file; returns whether there was one."""
         with self._disk_faults(path):
             try:
                 os.unlink(path)
@@ -281,7 +279,7 @@ class Files:
         return os.path.isdir(path)
 
     def absolute(self, path: str) -> str:
-        """The absolute path, links resolved, so that one folder has one name."""
+        """The absolute path with symbolic links resolved, so that each folder has one name only."""
         return os.path.realpath(path)
 
     def size(self, path: str) -> int:
@@ -294,23 +292,23 @@ class Files:
             return os.stat(path).st_mtime_ns // 1_000_000
 
     def is_of_other_user(self, path: str) -> bool:
-        """Whether the file belongs to another user than this process runs as."""
+        """Whether the file belongs to a user other than that of this process."""
         with self._disk_faults(path):
             return os.stat(path).st_uid != os.geteuid()
 
-    def set_modified_ms(self, path: str, time_ms: int) -> None:
+    def set_mtime_ms(self, path: str, time_ms: int) -> None:
         with self._disk_faults(path):
             os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
     # Folders
 
     def entries(self, path: str) -> list[DirectoryEntry]:
-        """What is in the folder, ordered by name."""
+        """The entries of the folder, ordered by name."""
         with self._disk_faults(path), os.scandir(path) as found:
             return sorted(map(_to_directory_entry, found))  # by name, which comes first
 
     def names(self, path: str) -> set[str]:
-        """The names of what is in the folder; none when it is gone."""
+        """The names in the folder; none when there is no such folder."""
         try:
             return set(os.listdir(path))  # noqa: PTH208
         except (FileNotFoundError, NotADirectoryError):
@@ -319,17 +317,17 @@ class Files:
             raise self.report(path, error) from error
 
     def make_directory(self, path: str) -> None:
-        """Make the folder and those above it that are missing."""
+        """Creates the folder and missing ones above it."""
         with self._disk_faults(path):
             try:
                 os.makedirs(path, exist_ok=True)
             except FileExistsError:
                 raise DiskFault(f"{path}: a folder was expected, found a file") from None
 
-    def space(self, path: str) -> tuple[int, int]:
-        """Bytes of the file system that holds the folder: all, and those that this process may still use.
+    def total_and_usable_bytes(self, path: str) -> tuple[int, int]:
+        """The size of the file system that holds the folder, and the bytes that this process may still use.
 
-        As Java's File.getTotalSpace at most 2^63-1, for file systems that say what they like (FUSE).
+        Both are at most 2^63-1, as with Java's File.getTotalSpace: some file systems (FUSE) return larger numbers.
         """
         with self._disk_faults(path):
             status = os.statvfs(path)
@@ -337,12 +335,12 @@ class Files:
         return min(status.f_blocks * status.f_frsize, most), min(status.f_bavail * status.f_frsize, most)
 
     def remove_directory(self, path: str) -> None:
-        """Remove the folder and all in it; nothing happens when it is gone."""
+        """Removes the folder and all in it; does nothing when there is none."""
         with self._disk_faults(path), suppress(FileNotFoundError):
             shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
-        """Return when the names in the folder are on the disk."""
+        """Returns when the names in the folder are on the disk."""
         with self._disk_faults(path):
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -351,9 +349,9 @@ class Files:
                 os.close(fd)
 
     def sync_file_system(self, path: str) -> None:
-        """Return when all that was written to the file system of the folder is on the disk: one wait for thousands.
+        """Returns when all that was written to the folder's file system is on the disk, with one sync for all files.
 
-        Raises: DiskFault where any of it could not be written.
+        Raises: DiskFault if any of it could not be written.
         """
         with self._disk_faults(path):
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -365,7 +363,7 @@ class Files:
     # Locks
 
     def lock(self, path: str) -> FileLock | None:
-        """The lock on the file `path`, made if missing, or None when another broker holds it.
+        """Locks the file `path`, creating it if missing; returns None when another broker holds the lock.
 
         Raises: DiskFault when the file cannot be opened.
         """
@@ -383,7 +381,7 @@ def _sync_file_system(fd: int) -> None:
 
 
 def _open_regular(path: str, flags: int, mode: int = 0o777) -> int:
-    """The descriptor of a file or a folder. A pipe or a device would be waited for, or read, without end."""
+    """Opens a file or a folder. It refuses pipes and devices, which may block or have no end."""
     fd = os.open(path, flags | os.O_NONBLOCK, mode)
     kind = os.fstat(fd).st_mode
     if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
@@ -419,7 +417,7 @@ def _read_up_to(fd: int, path: str, limit: int) -> bytes:
         if size > limit:
             raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
         if len(chunk) < asked:
-            break  # fewer come only at the end
+            break  # the file ends here
     return b"".join(chunks)
 
 

@@ -1,4 +1,4 @@
-"""`partition.metadata`: the topic id of the log in whose folder it lies.
+"""`partition.metadata`: a file in each log's folder, with the id of the topic.
 
     version: 0
     topic_id: Q2x6TqCvQ1KJPgMHkWsTVw      base64url of the 16 bytes, no padding; no newline at the end
@@ -25,7 +25,7 @@ def encode_uuid(value: UUID) -> str:
 
 
 def decode_uuid(text: str) -> UUID:
-    """The UUID behind 22 base64url characters.
+    """Decodes the UUID in 22 base64url characters.
 
     Raises: ValueError.
     """
@@ -50,7 +50,7 @@ def read_topic_id(files: SmallFileReader, directory: str) -> UUID | None:
         raise DiskFault(f"{path}: {fault}") from fault
 
 
-@lru_cache(maxsize=16)  # folders are opened by name, so those of one topic, which say the same, follow each other
+@lru_cache(maxsize=16)  # folders are opened in the order of their names, so those of one topic follow each other
 def _parse(data: bytes) -> UUID:
     """Raises: ValueError."""
     fields = dict(line.split(":", 1) for line in data.decode("utf-8", "replace").split("\n") if ":" in line)
@@ -64,7 +64,7 @@ def _parse(data: bytes) -> UUID:
 
 
 def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool = True) -> None:
-    """Replace the file, safely on the disk when this returns, unless `sync` is off.
+    """Replaces the file, and syncs it unless `sync` is false.
 
     Raises: DiskFault.
     """
@@ -72,17 +72,17 @@ def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool =
 
 
 def write_temporary_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
-    """Write what `rename_temporary_topic_id` puts in place. Raises: DiskFault."""
+    """Writes the temporary file that `rename_temporary_topic_id` puts in place. Raises: DiskFault."""
     files.write_temporary(f"{directory}/{FILE_NAME}", _encode(topic_id))
 
 
 def rename_temporary_topic_id(files: Files, directory: str, *, sync: bool = True) -> None:
-    """Put the file that was prepared in place, safely on the disk unless `sync` is off. Raises: DiskFault."""
+    """Puts the temporary file in place, and syncs it unless `sync` is false. Raises: DiskFault."""
     files.rename_temporary(f"{directory}/{FILE_NAME}", sync=sync)
 
 
 def has_topic_id(files: SmallFileReader, directory: str, topic_id: UUID) -> bool:
-    """Whether the file is there and says just this; it may be damaged.
+    """Whether the file exists and has exactly this topic id; False also for a damaged file.
 
     Raises: DiskFault when it cannot be read.
     """

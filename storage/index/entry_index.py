@@ -1,8 +1,8 @@
-"""A file of equally wide entries in ascending order: what the offset index and the time index have in common.
+"""A file of fixed-size entries in ascending order: the base of the offset index and the time index.
 
-Entries are appended to a short tail in memory and written in groups: an index is rebuilt from its segment after a
-crash, so it may lag behind until it is flushed. The file holds whole entries only, never the preallocated zeros Kafka
-keeps while a segment is open. Lookups read the file by halves; nothing but the tail and the last entry stays in memory.
+New entries go to a short tail in memory and are written in groups: the file may lag behind until a flush, since an
+index is rebuilt from its segment after a crash. Unlike Kafka's file of an open segment, this one has no preallocated
+zeros at its end. Lookups are binary searches in the file; only the tail and the last entry are kept in memory.
 """
 
 from struct import Struct
@@ -14,11 +14,11 @@ from ..files.file_handle import FileHandle
 _TAIL_ENTRIES = 64
 _ENTRIES_PER_READ = 512
 
-Entry = tuple[int, int]  # ascending in its first field; offsets relative to the segment's base
+Entry = tuple[int, int]  # sorted by the first field; offsets are relative to the segment's base offset
 
 
 class EntryIndex:
-    """The entries of one index file; the first field of an entry is what it is sorted by."""
+    """The entries of one index file, sorted by their first field."""
 
     __slots__ = ("_count", "_file", "_last", "_tail", "is_whole")
 
@@ -37,15 +37,15 @@ class EntryIndex:
 
     @property
     def size_bytes(self) -> int:
-        """What the file measures once all entries are written."""
+        """The size of the file once all entries are written."""
         return self._count * self.layout.size
 
     @property
     def path(self) -> str:
         return self._file.path
 
-    def size_of_entries(self) -> int:
-        """As `size_bytes`, of a file that may have preallocated zeros behind its entries, as after an unclean stop."""
+    def size_bytes_without_zeros(self) -> int:
+        """`size_bytes` without preallocated zeros after the entries, which Kafka leaves after an unclean stop."""
         low, high = 0, self._count
         if high and any(self.entry(high - 1)):
             return self.size_bytes
@@ -68,20 +68,21 @@ class EntryIndex:
         first, second = self.layout.unpack(self._read_entries(at, 1))
         return first, second
 
-    def floor(self, target: int) -> int:
+    def floor_entry_number(self, target: int) -> int:
         """The number of the last entry whose first field is not above `target`; -1 when there is none."""
         last = self.last_entry()
         if last is None:
             return -1
         if last[0] <= target:
             return self._count - 1
-        start, entries = self._read_entries_around(target, 0, self._count - 1)
+        start, entries = self._search_entries(target, 0, self._count - 1)
         return start - 1 + self._count_up_to(target, entries)
 
-    def _read_entries_around(self, target: int, low: int, high: int) -> tuple[int, bytes]:
-        """A few entries and the number of the first of them: those before are not above `target`, those behind are.
+    def _search_entries(self, target: int, low: int, high: int) -> tuple[int, bytes]:
+        """Narrows a binary search to a few entries; returns the number of the first of them, and their bytes.
 
-        Known before: those below number `low` are not above it, number `high` and those behind are.
+        All entries before those are at or below `target`, all after them above it. The caller knows that of the entries
+        before number `low` and from number `high` on.
         """
         while high - low > _ENTRIES_PER_READ:
             middle = (low + high) // 2
@@ -103,7 +104,7 @@ class EntryIndex:
         return low
 
     def append(self, first: int, second: int) -> None:
-        """Add an entry, which the caller knows to be above the last."""
+        """Adds an entry, which must be above the last one."""
         if self._tail is None:
             self._tail = bytearray()
         self._tail += self.layout.pack(first, second)
@@ -113,7 +114,7 @@ class EntryIndex:
             self.write_out()
 
     def write_out(self) -> None:
-        """Put the entries that are only in memory into the file.
+        """Writes the entries that are only in memory to the file.
 
         Raises: DiskFault; the entries are then kept for the next attempt.
         """
@@ -122,7 +123,7 @@ class EntryIndex:
         self._tail = None
 
     def truncate_to_count(self, count: int) -> None:
-        """Drop all but the first `count` entries, in memory and in the file."""
+        """Drops all but the first `count` entries, in memory and in the file."""
         self.write_out()
         self._count = min(count, self._count)
         self.is_whole = True
@@ -130,22 +131,22 @@ class EntryIndex:
         self._file.truncate(self.size_bytes)
 
     def trim(self) -> None:
-        """Write what is left and cut the file to its entries."""
+        """Writes out the tail and cuts the file after the last entry."""
         self.write_out()
         self._file.truncate(self.size_bytes)
 
     def sync_entries(self) -> None:
-        """Return when what was written out is on the disk; safe beside appends in another thread."""
+        """Returns when the entries that were written out are on the disk; safe beside appends in another thread."""
         if self._count:
             self._file.sync()
 
     def close(self) -> None:
-        """Let go of the file; entries not written out are lost."""
+        """Closes the file; entries that were not written out are lost."""
         self._tail = None
         self._file.close()
 
     def _read_entries(self, start: int, count: int) -> bytes:
-        """Whole entries from the file or the tail; from both when the range crosses the border.
+        """Reads entries from the file, the tail or both.
 
         Raises: DiskFault when the file has become shorter.
         """

@@ -1,4 +1,4 @@
-"""`.timeindex`: from a timestamp to an offset.
+"""`.timeindex`: maps timestamps to offsets.
 
     | offset | size | field                                                        |
     | 0      | 8    | largest timestamp so far, ms since 1970                      |
@@ -21,18 +21,18 @@ class TimeIndex(EntryIndex):
     layout = Struct(">qi")
 
     def append_if_later(self, timestamp: int, relative_offset: int) -> None:
-        """Add an entry unless `timestamp` is not above the last one's (-1 without entries)."""
+        """Adds an entry if `timestamp` is above that of the last entry (-1 without entries)."""
         last = self.last_entry()
         if timestamp > (last[0] if last is not None else -1):
             self.append(timestamp, relative_offset)
 
     def offset_to_search_from(self, timestamp: int) -> int:
-        """A relative offset to search from: the first record at or after `timestamp` is not below it."""
-        at = self.floor(timestamp)
+        """A relative offset at or below the first record that is at or after `timestamp`."""
+        at = self.floor_entry_number(timestamp)
         return self.entry(at)[1] if at >= 0 else 0
 
     def truncate_to(self, relative_offset: int) -> None:
-        """Drop the entries at or above `relative_offset`."""
+        """Drops the entries at or above `relative_offset`."""
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
@@ -43,11 +43,11 @@ class TimeIndex(EntryIndex):
         self.truncate_to_count(low)
 
     def is_full(self, max_bytes: int) -> bool:
-        """Whether only the slot is left that a closing segment takes for its largest timestamp."""
+        """Whether only one entry fits in, which is kept free for the largest timestamp when the segment closes."""
         return self._count >= max_bytes // self.layout.size - 1
 
     def looks_right(self) -> bool:
-        """Whether the last entry can be true; preallocated zeros are not."""
+        """Whether the last entry is possible; preallocated zeros are not."""
         last = self.last_entry()
         if last is None:
             return self.is_whole

@@ -1,4 +1,4 @@
-"""`.txnindex`: the aborted transactions that end in a segment; the file is made when the first one does.
+"""`.txnindex`: the aborted transactions that end in a segment; the file is created with the first of them.
 
     | offset | size | field                                     |
     | 0      | 2    | version, 0                                |
@@ -24,7 +24,7 @@ LAST_OFFSET = (1 << 63) - 1
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that did not commit; offsets include both ends."""
+    """An aborted transaction; `first_offset` and `last_offset` both belong to it."""
 
     producer_id: int
     first_offset: int
@@ -64,7 +64,7 @@ class TransactionIndex:
         self._size += self._file.write([_ENTRY.pack(0, *aborted)], self._size)
 
     def entries(self) -> list[AbortedTransaction]:
-        """All of them; an entry of an unknown version ends the list."""
+        """All entries up to the first of an unknown version."""
         return list(self._entries_from(0))
 
     def _entries_from(self, number: int) -> Iterator[AbortedTransaction]:
@@ -76,9 +76,10 @@ class TransactionIndex:
                 return
 
     def collect(self, fetch_offset: int, upper_offset: int, take: Callable[[AbortedTransaction], object]) -> bool:
-        """`take` those that touch [fetch_offset, upper_offset); whether later segments cannot have more.
+        """Calls `take` with each transaction that overlaps [fetch_offset, upper_offset).
 
-        Those that ended before `fetch_offset` are passed by unread: their last offsets rise, as Kafka sees to as well.
+        Returns whether later segments cannot have more of them. Last offsets ascend, so it finds the first entry that
+        ends at or after `fetch_offset` by a binary search.
         """
         first = bisect_left(range(self.count), fetch_offset, key=self._last_offset)
         for aborted in self._entries_from(first):
@@ -89,24 +90,24 @@ class TransactionIndex:
         return False
 
     def _last_offset(self, number: int) -> int:
-        """Of an entry; one of an unknown version is after all others."""
+        """The last offset of an entry; one of an unknown version counts as the highest."""
         entry = parse_entries(self._file.read(_ENTRY.size, number * _ENTRY.size))
         return entry[0].last_offset if entry else LAST_OFFSET
 
     def looks_right(self, base_offset: int) -> bool:
-        """Whether all entries can be true of a segment that starts at `base_offset`."""
+        """Whether all entries are possible in a segment that starts at `base_offset`."""
         entries = self.entries()
         return len(entries) == self.count and all(entry.last_offset >= base_offset for entry in entries)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the transactions whose markers are at or above `offset`."""
+        """Drops the transactions whose markers are at or above `offset`."""
         keep = sum(1 for entry in self.entries() if entry.last_offset < offset)
         if keep < self.count:
             self._size = keep * _ENTRY.size
             self._file.truncate(self._size)
 
     def reset(self) -> None:
-        """Forget all; the file goes away."""
+        """Removes all entries and the file."""
         self._file.close()
         self._files.remove(self._file.path)
         self._size = 0

@@ -1,4 +1,1 @@
-"""The log of one partition: its segments, appends, reads, offsets by time, retention, flushing.
-
-Prepared appends and offsets enter; slices of files and offsets leave.
-"""
+"""The log of one partition: its segments, appends, reads, offset lookups by time, retention and flushes."""

@@ -1,7 +1,7 @@
-"""The batches of a segment file, found by their headers without reading records.
+"""Finds the batches of a segment file by their headers, without reading records.
 
-The rules are those for files (Kafka 3.9 `FileLogInputStream`): a tail of 17 bytes or fewer ends the file, as does a
-batch that does not fit; a size below 14 is corruption. Magic 2 and above is read as a v2 batch.
+It follows Kafka 3.9 `FileLogInputStream`: a tail of 17 bytes or fewer ends the file, and so does a batch that does not
+fit; a size below 14 is corruption. Magic 2 and above is read as a v2 batch.
 """
 
 import zlib
@@ -24,13 +24,13 @@ from ...protocol.records.layout import (
 from ..files.file_handle import Buffer, ReadableFile
 
 WINDOW_BYTES = 8192
-LARGE_BATCH_BYTES = 1024  # from here on reading the header alone costs less than reading on
+LARGE_BATCH_BYTES = 1024  # from this size on, reading each header alone costs less than reading everything
 SCAN_WINDOW_BYTES = 1 << 20
 _DELTA = Struct(">i")
 
 
 def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHeader]:
-    """The headers of the whole batches between the positions `start` and `end` (open), one after the other.
+    """The headers of the whole batches between the positions `start` and `end` (exclusive).
 
     Raises: CorruptRecord at a batch that is smaller than any can be; DiskFault.
     """
@@ -52,12 +52,12 @@ def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
 
 
 def find_batch(file: ReadableFile, offset: int, start: int, end: int) -> tuple[int, int] | None:
-    """Position and size of the first whole batch from `start` on whose last offset is not below `offset`.
+    """Position and size of the first whole batch from `start` on whose last offset is at or above `offset`.
 
-    `start`, unless 0, is where an index says that no later batch begins with a higher offset.
+    A `start` other than 0 comes from an index: if the batch there begins after `offset`, the index is wrong.
 
-    It reads less of each header than `batch_headers`, and headers alone where batches are large: it runs for every
-    fetch.
+    It runs for every fetch, so it parses less of each header than `batch_headers`, and reads only headers where batches
+    are large.
 
     Raises: CorruptRecord, DiskFault.
     """
@@ -88,10 +88,10 @@ def find_batch(file: ReadableFile, offset: int, start: int, end: int) -> tuple[i
     return None
 
 
-def valid_batches(file: ReadableFile, start: int, end: int) -> Iterator[BatchHeader]:
-    """The headers of the whole batches from `start` on whose checksums are right.
+def valid_batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHeader]:
+    """The headers of the whole batches from `start` on, after checking their checksums.
 
-    Raises: CorruptRecord at the first that is not; DiskFault.
+    Raises: CorruptRecord at the first batch whose checksum is wrong; DiskFault.
     """
     position = start
     data = memoryview(b"")

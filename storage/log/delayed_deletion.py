@@ -1,4 +1,4 @@
-"""Files that are renamed away and go when their readers had time to finish (`file.delete.delay.ms`)."""
+"""Files that were renamed for deletion, and are removed after `file.delete.delay.ms`, when no reader needs them."""
 
 import heapq
 import logging
@@ -13,7 +13,7 @@ _logger = logging.getLogger(__name__)
 
 
 class PendingDeletions:
-    """Paths waiting for their time, earliest first. Times are those of `Clock.monotonic_ms`."""
+    """The paths to be removed, earliest first. Times are those of `Clock.monotonic_ms`."""
 
     __slots__ = ("_due", "_files", "_number")
 
@@ -35,8 +35,8 @@ class PendingDeletions:
         self._number += 1
         heapq.heappush(self._due, (due_ms, self._number, path, is_directory))
 
-    def add_segments(self, segments: Sequence[Segment], due_ms: int) -> None:
-        """Rename the files of these segments to `*.deleted` and let them wait.
+    def rename_and_add_segments(self, segments: Sequence[Segment], due_ms: int) -> None:
+        """Renames the files of these segments to `*.deleted` and adds them.
 
         Slices that are being sent keep their files open.
         """
@@ -47,7 +47,7 @@ class PendingDeletions:
                 self.add_file(path + DELETED, due_ms)
 
     def delete_due(self, now_ms: int) -> int:
-        """How many were removed; what cannot be is said in the log and left to the next start."""
+        """Removes the paths that are due, and returns how many; one that cannot be removed is logged and dropped."""
         removed = 0
         while self._due and self._due[0][0] <= now_ms:
             _, _, path, is_directory = heapq.heappop(self._due)

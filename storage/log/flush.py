@@ -1,7 +1,7 @@
-"""Bringing a log safely to the disk, and how far it is: the recovery point.
+"""Syncs a log to the disk and advances its recovery point: below that, all is on the disk.
 
-Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`: the segments from the recovery point up are synced, the folder
-as well when a segment is new in it, then the recovery point moves.
+It syncs the segments from the recovery point on, and the folder if a segment in it is new, and then moves the recovery
+point. Source: Kafka 3.9 `UnifiedLog.flush`, `LocalLog.flush`.
 """
 
 from typing import Protocol
@@ -16,7 +16,7 @@ from .segments import Segments
 
 
 class Flushable(Protocol):
-    """What a flush reads and changes of a log."""
+    """The attributes of a log that a flush reads and changes."""
 
     clock: Clock
     directory: str
@@ -34,20 +34,17 @@ class Flushable(Protocol):
 
 
 class Flush:
-    """One flush, planned where the log is appended to; `run` may be called anywhere.
+    """One flush, which makes all offsets below `offset` durable.
 
-    It makes offsets below `offset` durable. `run` only syncs, so it may be called from a worker thread beside appends.
-    `finish` comes after it, where the log is appended to. A snapshot of the producers that is missing meanwhile costs
-    time after a crash: an older one is read, and the batches since.
+    It is constructed in the thread that appends to the log. `run` only syncs, so a worker thread may call it beside
+    appends. After it, the appending thread calls `write_producer_snapshot`. A crash between the two only costs time:
+    the next start reads an older snapshot and the batches after it.
     """
 
     __slots__ = ("_log", "_segments", "_snapshot", "offset")
 
     def __init__(self, log: Flushable, offset: int, *, include_active: bool) -> None:
-        """Called where the log is appended to.
-
-        Raises: DiskFault when index entries cannot be written.
-        """
+        """Writes out the index entries. Raises: DiskFault when they cannot be written."""
         self._log = log
         self.offset = offset
         end = offset + 1 if include_active else offset
@@ -60,9 +57,9 @@ class Flush:
             segment.time_index.write_out()
 
     def run(self) -> None:
-        """Return when it is done. After a failure the log takes no more appends: what was not synced may be lost.
+        """Syncs the segments. After a failure the log takes no more appends: bytes that were not synced may be lost.
 
-        A log that was deleted, moved or taken offline meanwhile has nothing left to sync. Raises: DiskFault.
+        Does nothing if the log was deleted, moved or taken offline meanwhile. Raises: DiskFault.
         """
         log = self._log
         if log.is_released:
@@ -86,8 +83,8 @@ class Flush:
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = log.clock.monotonic_ms()
 
-    def finish(self) -> None:
-        """Write the snapshot of the producers that `run` has encoded, if one was planned. Raises: DiskFault."""
+    def write_producer_snapshot(self) -> None:
+        """Writes the producer snapshot that `run` has encoded, if one was planned. Raises: DiskFault."""
         log, snapshot = self._log, self._snapshot
         if snapshot is None or log.is_released or log.fault is not None:
             return

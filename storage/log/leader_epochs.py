@@ -1,7 +1,6 @@
-"""`leader-epoch-checkpoint`: at which offset each leader's epoch begins, as a checkpoint file of `epoch startOffset`
-lines.
+"""`leader-epoch-checkpoint`: a checkpoint file with the start offset of each leader epoch.
 
-Epochs and start offsets ascend; an entry removes the later ones it contradicts. Source: Kafka 3.9
+Its entries are `epoch startOffset`; both ascend, and a new entry removes those that it contradicts. Source: Kafka 3.9
 `LeaderEpochFileCache` (KIP-101).
 """
 
@@ -10,7 +9,7 @@ from bisect import bisect_right
 from threading import Lock
 from typing import Final, NamedTuple
 
-from ..files.checkpoint_file import MalformedCheckpoint, parse_offset, read_lines, write_lines
+from ..files.checkpoint_file import MalformedCheckpoint, parse_offset, read_checkpoint_entries, write_checkpoint_entries
 from ..files.files import Files
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -58,7 +57,7 @@ class LeaderEpochs:
         return self.entries[at - 1].epoch if at else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Whether the epoch is new; later entries that contradict it are removed.
+        """Adds an epoch and removes the entries that contradict it; returns False if it was known already.
 
         Raises: DiskFault.
         """
@@ -70,9 +69,9 @@ class LeaderEpochs:
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEntry:
-        """The largest epoch not above `epoch` and the offset it ends at (open); (-1, -1) when it is not known.
+        """The largest epoch at or below `epoch` and its end offset (exclusive); (-1, -1) when that is not known.
 
-        For an epoch below all known ones the answer is that epoch and the start of the first.
+        For an epoch below all known ones it returns that epoch and the start offset of the first known one.
         """
         entries = self.entries
         if epoch == UNDEFINED_EPOCH or not entries or epoch > entries[-1].epoch:
@@ -83,47 +82,49 @@ class LeaderEpochs:
         return EpochEntry(entries[at - 1].epoch if at else epoch, entries[at].start_offset)
 
     def truncate_from_end(self, offset: int) -> None:
-        """Forget the epochs that begin at or after `offset`, the new end of the log."""
+        """Removes the epochs that begin at or after `offset`, the new end of the log."""
         if self.entries and self.entries[-1].start_offset >= offset:
             self._replace([entry for entry in self.entries if entry.start_offset < offset])
 
     def truncate_from_epoch(self, epoch: int) -> None:
-        """Forget this epoch and later ones; what they wrote counts to the one before."""
+        """Removes this epoch and later ones; their records then count to the epoch before."""
         if self.latest >= epoch:
             self._replace([entry for entry in self.entries if entry.epoch < epoch])
 
     def truncate_from_start(self, offset: int) -> None:
-        """Forget the epochs that end before `offset`; the one that contains it now begins there."""
+        """Removes the epochs that end before `offset`; the one that contains it now begins there."""
         before = [entry for entry in self.entries if entry.start_offset <= offset]
         if len(before) > 1 or (before and before[0].start_offset < offset):
             self._replace([EpochEntry(before[-1].epoch, offset), *self.entries[len(before) :]])
 
     def clear(self) -> None:
-        """Forget all, as Kafka does when a batch without epochs (magic 0 or 1) is appended."""
+        """Removes all epochs, as Kafka does when a batch of magic 0 or 1, which has no epoch, is appended."""
         if self.entries:
             self._replace([])
 
     def sync(self) -> None:
-        """Put what was assigned since the last time safely on the disk."""
+        """Syncs the file if it has changed since the last sync."""
         if self._unsynced:
             self._write(sync=True)
 
     def _replace(self, entries: list[EpochEntry]) -> None:
         self._entries = entries
         self._unsynced = True
-        # Not synced: a crash of the machine before the next flush finds these epochs in the batches again.
+        # Not synced: after a crash of the machine before the next flush, these epochs are read from the batches again.
         self._write(sync=False)
 
     def _write(self, *, sync: bool) -> None:
         with self._writing:
             entries = self.entries
-            write_lines(self._files, self._path, (f"{epoch} {start}" for epoch, start in entries), sync=sync)
+            write_checkpoint_entries(
+                self._files, self._path, (f"{epoch} {start}" for epoch, start in entries), sync=sync
+            )
             if sync and entries is self.entries:
                 self._unsynced = False
 
     def _read(self) -> list[EpochEntry]:
         try:
-            entries = [_parse(*fields) for fields in read_lines(self._files, self._path)]
+            entries = [_parse(*fields) for fields in read_checkpoint_entries(self._files, self._path)]
         except (MalformedCheckpoint, TypeError, ValueError) as fault:
             _logger.warning("%s cannot be read and is ignored: %s", self._path, fault)
             return []

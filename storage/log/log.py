@@ -274,7 +274,7 @@ class Log(LogReading):
         if previous.base_offset == base_offset:
             return previous  # empty
         self._is_as_opened = False
-        previous.finish()
+        previous.write_out_and_trim()
         self._closed.append(previous)
         self.producers.take_or_plan_snapshot(base_offset)
         segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
@@ -324,11 +324,11 @@ class Log(LogReading):
         for text in retention.describe_deletion(self, reasons[:count]):
             _logger.info("%s: deletes %s", self.name, text)
         doomed = [self.segments[at] for at in range(count)]
-        self.set_aside(doomed)
+        self.remove_and_delete_segments(doomed)
         self.advance_log_start(self.segments[0].base_offset)
         return len(doomed)
 
-    def set_aside(self, segments: Sequence[Segment], *, keep_snapshot_at: int | None = None) -> None:
+    def remove_and_delete_segments(self, segments: Sequence[Segment], *, keep_snapshot_at: int | None = None) -> None:
         """Take these segments out; their files are renamed, and go after `file.delete.delay.ms`.
 
         `keep_snapshot_at` is the base offset of a segment that comes in their place.
@@ -336,7 +336,7 @@ class Log(LogReading):
         Raises: DiskFault.
         """
         self.segments.remove(segments)
-        self._deletions.add_segments(segments, self.clock.monotonic_ms() + self.config.file_delete_delay_ms)
+        self._deletions.rename_and_add_segments(segments, self.clock.monotonic_ms() + self.config.file_delete_delay_ms)
         for segment in segments:
             if segment.base_offset != keep_snapshot_at and segment.base_offset in self.producers.snapshots.offsets:
                 self.producers.snapshots.remove(segment.base_offset)
@@ -357,7 +357,7 @@ class Log(LogReading):
         doomed = [segment for segment in self.segments if segment.base_offset > offset]
         if len(doomed) == len(self.segments):
             self.segments.append(Segment.create(self.files, self.directory, offset, self.config, now_ms))
-        self.set_aside(doomed)
+        self.remove_and_delete_segments(doomed)
         active = self.segments.active
         active.truncate_to(offset, now_ms)
         self.log_end_offset = offset
@@ -378,7 +378,7 @@ class Log(LogReading):
         now_ms = self.clock.now_ms()
         doomed = list(self.segments)
         self.segments.append(Segment.create(self.files, self.directory, offset, self.config, now_ms))
-        self.set_aside(doomed)
+        self.remove_and_delete_segments(doomed)
         self.log_end_offset = self.log_start_offset = self.recovery_point = offset
         self.epochs.clear()
         self._latest_epoch = None
@@ -411,7 +411,7 @@ class Log(LogReading):
         """
         flush = self.plan_flush()
         flush.run()
-        flush.finish()
+        flush.write_producer_snapshot()
 
     def close(self, *, sync: bool = True) -> None:
         """Flush, write the producer snapshot, trim files and let go of them.
@@ -427,7 +427,7 @@ class Log(LogReading):
             self.release()
             return
         for segment in self.segments.reaching(self.recovery_point):
-            segment.finish()
+            segment.write_out_and_trim()
         if sync:
             self.flush()
         self.producers.take_snapshot(self.log_end_offset, sync=sync)

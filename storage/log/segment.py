@@ -15,13 +15,13 @@ from ...protocol.errors import CorruptRecord, DiskFault
 from ...protocol.records.batch_header import BatchHeader
 from ..files.clock import Clock
 from ..files.file_handle import Buffer, FileHandle
-from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file
+from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file_path
 from ..files.file_slice import FileSlice
 from ..files.files import Files
 from ..index.offset_index import OffsetIndex
 from ..index.time_index import TimeIndex
 from ..index.transaction_index import TransactionIndex
-from .batch_scan import batch_headers, find_batch, valid_batches
+from .batch_scan import batch_headers, find_batch, valid_batch_headers
 from .log_config import LogConfig
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -91,8 +91,8 @@ class Segment:
     def create(cls, files: Files, directory: str, base_offset: int, config: LogConfig, created_ms: int) -> "Segment":
         """An empty segment with its files; what had their names is gone."""
         for suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
-            files.create(segment_file(directory, base_offset, suffix))
-        files.remove(segment_file(directory, base_offset, TRANSACTION_INDEX))
+            files.create(segment_file_path(directory, base_offset, suffix))
+        files.remove(segment_file_path(directory, base_offset, TRANSACTION_INDEX))
         segment = cls(files, directory, base_offset, sizes={LOG: 0}, created_ms=created_ms)
         segment.jitter_ms = config.pick_jitter_ms()
         if config.preallocate:
@@ -103,7 +103,7 @@ class Segment:
         return f"Segment({self.path(LOG)}, size={self.size})"
 
     def path(self, suffix: str) -> str:
-        return segment_file(self.directory, self.base_offset, suffix)
+        return segment_file_path(self.directory, self.base_offset, suffix)
 
     # Appending
 
@@ -185,12 +185,12 @@ class Segment:
         """
         return batch_headers(self.file, position, self.size if end is None else end)
 
-    def valid_batches(self) -> Iterator[BatchHeader]:
+    def valid_batch_headers(self) -> Iterator[BatchHeader]:
         """The headers of the batches from the start on as long as their checksums are right.
 
         Raises: CorruptRecord at the first that is not; DiskFault.
         """
-        return valid_batches(self.file, 0, self.size)
+        return valid_batch_headers(self.file, 0, self.size)
 
     def locate(self, offset: int) -> BatchPlace | None:
         """The first batch whose last offset is not below `offset`, or None.
@@ -318,7 +318,7 @@ class Segment:
         """Find the largest timestamp again without believing the last time entry, and write it."""
         self.time_index.truncate_to_count(max(0, self.time_index.count - 1))
         self._find_max_timestamp()
-        self.finish()
+        self.write_out_and_trim()
 
     def _find_max_timestamp(self) -> None:
         self.load_max_timestamp()
@@ -340,7 +340,7 @@ class Segment:
         self._last_append = self._last_found = None
         self._first_timestamp = None
 
-    def finish(self) -> None:
+    def write_out_and_trim(self) -> None:
         """Write the largest timestamp and all index entries, and cut the files to what is valid."""
         if self.max_timestamp >= 0:
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
@@ -380,7 +380,7 @@ def open_segment(files: Files, directory: str, base_offset: int, created_ms: int
     """The segment whose files are in `directory`; for tools and tests that have no listing of it."""
     sizes = {}
     for kind in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
-        path = segment_file(directory, base_offset, kind)
+        path = segment_file_path(directory, base_offset, kind)
         if files.exists(path):
             sizes[kind] = files.size(path)
     return Segment(files, directory, base_offset, sizes=sizes, created_ms=created_ms)

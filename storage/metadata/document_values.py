@@ -24,7 +24,7 @@ def read_list(value: object, place: str) -> list[Any]:
     return value
 
 
-def read_whole(value: object, place: str) -> int:
+def read_whole_number(value: object, place: str) -> int:
     """Raises: MalformedDocument."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise MalformedDocument(f"{place}: a whole number expected, found {value!r:.100}")

@@ -41,7 +41,7 @@ from ...protocol.quorum_records import (
 from ...protocol.records.builder import build_plain_batch
 from ...protocol.schema import NO_UUID
 from ..files.clock import Clock
-from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file
+from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file_path
 from ..files.files import Files
 from ..log.leader_epochs import LeaderEpochs
 from .metadata_log_contents import MetadataLogContents, read_metadata_log
@@ -143,7 +143,7 @@ class MetadataLog:
         offset = self.end_offset
         batches: list[bytes] = []
         if not self._leads:
-            self._begin_epoch()
+            self._prepare_folder()
             offset = self._add_batch(batches, offset, self._leader_change_records(), now_ms)
             offset = self._add_batch(batches, offset, self._sole_voter_records(), now_ms)
             if self.contents.is_in_transaction:
@@ -155,12 +155,12 @@ class MetadataLog:
             offset = self._add_batch(batches, offset, values, now_ms)
         self._write(b"".join(batches), sync=sync)
         if not self._leads:
-            self._note_epoch()
+            self._become_leader()
         self.end_offset = offset
         if sync:
             self.synced_offset = offset
 
-    def _begin_epoch(self) -> None:
+    def _prepare_folder(self) -> None:
         self._files.make_directory(self.folder)
         for name in self.contents.superseded:
             self._files.remove(f"{self.folder}/{name}")
@@ -175,7 +175,7 @@ class MetadataLog:
                 )
                 self._is_quorum_state_stored = True
 
-    def _note_epoch(self) -> None:
+    def _become_leader(self) -> None:
         self._leads = True
         if self.contents.kraft_version > 0 and self._voters:
             self._voters = self._voter_records()
@@ -245,7 +245,7 @@ class MetadataLog:
         if self._size == 0:
             self._is_in_snapshot = False
             self._is_named = False
-            self._segment = segment_file(self.folder, self.end_offset, LOG)
+            self._segment = segment_file_path(self.folder, self.end_offset, LOG)
             self._files.make_private(self._segment)
         handle = self._files.handle(self._segment)
         try:
@@ -287,13 +287,13 @@ class MetadataLog:
                 self._files.replace(f"{self.folder}/{name}", data, private=True)
                 self._snapshot_end = end_offset
                 with self._writing:
-                    first = self._first_base(end_offset)
+                    first = self._first_needed_base(end_offset)
                     self._leave_segment(end_offset, size)
-                self._remove_before(name, first)
+                self._remove_superseded_files(name, first)
 
         return write
 
-    def _first_base(self, end_offset: int) -> str:
+    def _first_needed_base(self, end_offset: int) -> str:
         """The base offset, as names have it, of the segment that has the record at that offset, or will have it."""
         at_end = f"{end_offset:020d}"
         if self.end_offset == end_offset:
@@ -308,9 +308,9 @@ class MetadataLog:
         if self.end_offset == end_offset:
             self._segment, self._size, self._has_tail = "", 0, False
         else:
-            self._is_in_snapshot = self._segment < segment_file(self.folder, end_offset, LOG)
+            self._is_in_snapshot = self._segment < segment_file_path(self.folder, end_offset, LOG)
 
-    def _remove_before(self, snapshot: str, first: str) -> None:
+    def _remove_superseded_files(self, snapshot: str, first: str) -> None:
         """Removes older snapshots, and segments before the first one that is needed beside this one."""
         for name in sorted(self._files.names(self.folder)):
             is_older = name.endswith(".checkpoint") and name < snapshot

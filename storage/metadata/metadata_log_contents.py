@@ -93,7 +93,7 @@ def read_metadata_file(files: Files, path: str) -> ClusterState:
     """The state that one file in the format of a snapshot makes up. Raises: DamagedMetadata, DiskFault."""
     reader = _Reader(files, path.rpartition("/")[0])
     reader.read_snapshot(path.rpartition("/")[2])
-    return reader.replay.finish()
+    return reader.replay.build_state()
 
 
 class _Reader:
@@ -116,7 +116,7 @@ class _Reader:
         self._read_segments([name for name in names if _SEGMENT.fullmatch(name)])
         found.is_in_transaction = self.replay.is_in_transaction
         with self._name_file_in_faults(self._folder):
-            found.state = self.replay.finish()
+            found.state = self.replay.build_state()
         return found
 
     def read_snapshot(self, name: str) -> None:

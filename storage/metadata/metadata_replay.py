@@ -58,7 +58,7 @@ class MetadataReplay:
             case _:
                 self._apply(record)
 
-    def finish(self) -> ClusterState:
+    def build_state(self) -> ClusterState:
         """The state after all records. Raises: InvalidRecord for a topic that lacks a partition."""
         state = self._state
         state.topics = {topic.name: self._build_topic(topic_id, topic) for topic_id, topic in self._topics.items()}

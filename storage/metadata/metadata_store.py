@@ -28,11 +28,11 @@ from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread_by_kafka,
 from .preencoded_changes import PreencodedChanges
 from .state_difference import (
     RULES,
+    acl_change_records,
     difference,
-    password_record,
     records_to_put_topic,
     records_to_remove_topic,
-    rule_changes,
+    scram_credential_record,
 )
 from .state_document import decode
 
@@ -82,7 +82,7 @@ class MetadataStore:
         store = cls.read(files, directories, clock)
         store.log.snapshot_bytes = snapshot_bytes
         store.log.make_private()
-        store._migrate(files, directories)
+        store._migrate_documents(files, directories)
         return store
 
     @classmethod
@@ -106,7 +106,7 @@ class MetadataStore:
 
     def _read_documents(self, files: Files, directories: Sequence[str]) -> None:
         """Take the state of the newest document of an earlier stepdown, unless Kafka has written its log after it."""
-        found = list(_documents(files, directories, self.node_id))
+        found = list(_read_document_states(files, directories, self.node_id))
         if not found:
             return
         path, _, state = max(found, key=lambda each: each[1])
@@ -116,7 +116,7 @@ class MetadataStore:
             self._next_producer_id = self._block_end = self.state.next_producer_id
             self.is_new = False
 
-    def _migrate(self, files: Files, directories: Sequence[str]) -> None:
+    def _migrate_documents(self, files: Files, directories: Sequence[str]) -> None:
         """Save the state of the documents of an earlier stepdown in the log, and rename them."""
         found = [path for directory in directories if files.exists(path := f"{directory}/{DOCUMENT}")]
         if self._has_document:
@@ -147,14 +147,14 @@ class MetadataStore:
     def preencode_acls(self, acls: Mapping[Acl, UUID], into: PreencodedChanges) -> Iterator[None]:
         """The same for ACLs: `acls` are all that there are after the change."""
         before = self._saved.acls
-        yield from into.encode(RULES, before, acls, rule_changes(before, acls), self.state.metadata_version)
+        yield from into.encode(RULES, before, acls, acl_change_records(before, acls), self.state.metadata_version)
 
     def preencode_scram_credentials(
         self, credentials: Mapping[tuple[str, str], ScramCredential], into: PreencodedChanges
     ) -> Iterator[None]:
         """The same for SCRAM credentials, by user and mechanism."""
         for key, credential in credentials.items():
-            records = [password_record(*key, credential)]
+            records = [scram_credential_record(*key, credential)]
             before = self._saved.scram_credentials.get(key)
             yield from into.encode(key, before, credential, records, self.state.metadata_version)
 
@@ -262,7 +262,7 @@ class MetadataStore:
         self._next_producer_id += 1
         return taken
 
-    def raise_producer_ids(self, first: int) -> None:
+    def skip_producer_ids_below(self, first: int) -> None:
         """Hand out no id below `first`; noted with the next `save`."""
         if first > self._next_producer_id:
             self.state.next_producer_id = max(self.state.next_producer_id, first)
@@ -291,7 +291,9 @@ def _find_home(files: Files, directories: Sequence[str]) -> str:
     return found[0] if found else directories[0]
 
 
-def _documents(files: Files, directories: Sequence[str], node_id: int) -> Iterator[tuple[str, int, ClusterState]]:
+def _read_document_states(
+    files: Files, directories: Sequence[str], node_id: int
+) -> Iterator[tuple[str, int, ClusterState]]:
     """Path, generation and state of each document. Raises: DamagedMetadata, DiskFault."""
     for path in (f"{directory}/{DOCUMENT}" for directory in directories):
         data = files.read_whole(path, MAX_BYTES)

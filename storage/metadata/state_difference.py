@@ -68,7 +68,7 @@ def difference(
     if after.next_producer_id != before.next_producer_id:
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
     if before.acls is not after.acls:
-        yield from find(RULES, before.acls, after.acls) or rule_changes(before.acls, after.acls)
+        yield from find(RULES, before.acls, after.acls) or acl_change_records(before.acls, after.acls)
     if before.scram_credentials is not after.scram_credentials:
         yield from _credential_records(before.scram_credentials, after.scram_credentials, find)
     for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
@@ -155,7 +155,7 @@ def _quota_records(
                 yield records.ClientQuotaRecord(entity=parts, key=key, value=value)
 
 
-def rule_changes(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
+def acl_change_records(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
     """The records that make these access rules of those."""
     for acl in set(before).difference(after):  # unlike `keys() - keys()` it hashes none of them again
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
@@ -185,10 +185,12 @@ def _credential_records(
     for key, credential in after.items():
         known = before.get(key)
         if known is not credential and known != credential:
-            yield from find(key, known, credential) or [password_record(*key, credential)]
+            yield from find(key, known, credential) or [scram_credential_record(*key, credential)]
 
 
-def password_record(user: str, mechanism: str, credential: ScramCredential) -> records.UserScramCredentialRecord:
+def scram_credential_record(
+    user: str, mechanism: str, credential: ScramCredential
+) -> records.UserScramCredentialRecord:
     """The record of a password that is set."""
     return records.UserScramCredentialRecord(
         name=user,

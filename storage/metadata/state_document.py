@@ -30,7 +30,7 @@ from uuid import uuid4
 from ...protocol.acls import ACL_FIELDS, Acl
 from ...protocol.scram import HASHES, ScramCredential, base64_bytes
 from .cluster_state import ClusterState, QuotaEntity, StoredTopic
-from .document_values import MalformedDocument, read_list, read_mapping, read_uuid, read_whole
+from .document_values import MalformedDocument, read_list, read_mapping, read_uuid, read_whole_number
 from .partition_record import PartitionRecord
 
 VERSION = 1
@@ -64,7 +64,7 @@ def decode(document: object, node_id: int) -> tuple[int, ClusterState]:
         ),
         acls={_decode_acl(value): uuid4() for value in read_list(fields.get("acls", []), "acls")},
         features={
-            name: read_whole(level, f"features.{name}")
+            name: read_whole_number(level, f"features.{name}")
             for name, level in read_mapping(fields.get("features"), "features").items()
         },
     )
@@ -148,7 +148,7 @@ def _read_texts(value: object, place: str) -> dict[str, str]:
 
 def _read_nonnegative(fields: Mapping[str, Any], name: str, place: str = "") -> int:
     where = f"{place}{'.' if place else ''}{name}"
-    number = read_whole(fields.get(name), where)
+    number = read_whole_number(fields.get(name), where)
     if not 0 <= number <= MAX_PRODUCER_ID:
         raise MalformedDocument(f"{where}: a whole number from 0 on expected, found {number}")
     return number

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ...protocol.errors import CorruptRecord
 from ...protocol.records.batch_header import BatchHeader
-from ..files.file_names import LOG, SNAPSHOT, offset_of
+from ..files.file_names import LOG, SNAPSHOT, offset_of_file_name
 from ..files.files import Files
 from ..files.partition_metadata import read_topic_id
 from ..log.leader_epochs import LeaderEpochs
@@ -61,7 +61,7 @@ def survey_folder(
 ) -> FolderSurvey:
     """`was_clean`: the broker was stopped cleanly. Raises: DiskFault."""
     names = files.names(path)
-    bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of(name)) is not None)
+    bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of_file_name(name)) is not None)
     found = _BatchSummary(bases[-1] if bases else 0)
     for base in bases:
         _summarize_batches(files, path, base, found, is_last=base == bases[-1])
@@ -85,7 +85,9 @@ def _summarize_batches(files: Files, path: str, base: int, found: _BatchSummary,
     try:
         found.most_bytes = max(found.most_bytes, segment.size)
         if is_last:
-            found.index_bytes = max(segment.offset_index.size_of_entries(), segment.time_index.size_of_entries())
+            found.index_bytes = max(
+                segment.offset_index.size_bytes_without_zeros(), segment.time_index.size_bytes_without_zeros()
+            )
         for header in islice(segment.batches(0), 1):
             found.add(header)
         for header in segment.batches(_last_indexed_position(segment)) if is_last else ():

@@ -88,7 +88,7 @@ def _with_directories(
     return replace(record, directories=found)
 
 
-def cluster_id_of(brokers: Mapping[int, PlannedBroker]) -> str:
+def find_or_make_cluster_id(brokers: Mapping[int, PlannedBroker]) -> str:
     """What the directories say, or a new one: brokers before 0.10.1 have none. Raises: RefusedDirectory."""
     found = {broker.cluster_id for broker in brokers.values() if broker.cluster_id}
     if len(found) > 1:

@@ -19,7 +19,7 @@ from uuid import UUID
 from ..directories.log_directory import LOCK
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ..directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
-from ..files.file_names import DELETE_DIRECTORY, STRAY_DIRECTORY, parse_log_directory
+from ..files.file_names import DELETE_DIRECTORY, STRAY_DIRECTORY, parse_log_folder_name
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..files.partition_metadata import has_topic_id, write_topic_id
@@ -135,7 +135,7 @@ class PlanApplication:
     def _folders_without_id(self, path: str, broker: PlannedBroker) -> Iterator[tuple[str, UUID]]:
         """The folders that Kafka would set aside for the lack of an id, with their topic's."""
         for name in sorted(self._files.names(path)):
-            parsed = parse_log_directory(name) if self._files.is_directory(f"{path}/{name}") else None
+            parsed = parse_log_folder_name(name) if self._files.is_directory(f"{path}/{name}") else None
             if parsed is None or parsed.suffix in (DELETE_DIRECTORY, STRAY_DIRECTORY) or name in broker.set_aside:
                 continue
             topic_id = self._plan.topic_id(parsed.topic)
@@ -152,7 +152,7 @@ class PlanApplication:
         if journal.set_aside:
             files.sync_directory(path)
         for name in sorted(journal.topic_ids):
-            parsed = parse_log_directory(name)
+            parsed = parse_log_folder_name(name)
             topic_id = None if parsed is None else self._plan.topic_id(parsed.topic)
             if topic_id is not None and not has_topic_id(files, f"{path}/{name}", topic_id):
                 write_topic_id(files, f"{path}/{name}", topic_id, sync=False)

@@ -6,7 +6,7 @@ from math import isfinite
 from uuid import UUID
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
-from ..files.file_names import MAX_PARTITION, fault_of_topic_name, parse_log_directory
+from ..files.file_names import MAX_PARTITION, fault_of_topic_name, parse_log_folder_name
 from ..metadata.cluster_state import ClusterState, StoredTopic
 from ..metadata.partition_record import PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker
@@ -126,7 +126,7 @@ def _faults_of_broker(broker: PlannedBroker) -> Iterator[str]:
     if len(set(paths)) < len(paths) or not all(path.startswith("/") for path in paths):
         yield f"{place}.directories: absolute paths expected, each once, found {', '.join(paths)}"
     for name in broker.set_aside:
-        parsed = parse_log_directory(name)
+        parsed = parse_log_folder_name(name)
         if parsed is None or parsed.suffix:
             yield f"{place}.set_aside: the name of the folder of a partition expected, found {name!r}"
 

@@ -17,7 +17,7 @@ from ..files.file_names import is_plain_name
 from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import METADATA_VERSION, ClusterState
-from ..metadata.document_values import MalformedDocument, read_list, read_mapping, read_uuid, read_whole
+from ..metadata.document_values import MalformedDocument, read_list, read_mapping, read_uuid, read_whole_number
 from ..metadata.partition_record import NO_LEADER, PartitionRecord
 from ..metadata.state_document import decode as decode_state
 from .directory_survey import PlannedBroker, PlannedDirectory
@@ -230,12 +230,12 @@ def decode_plan(document: Any, digest: str) -> MigrationPlan:
     plan = MigrationPlan(
         release=release,
         cluster_id=_read_text(fields.get("cluster_id"), "cluster_id"),
-        made_ms=read_whole(fields.get("made_ms"), "made_ms"),
+        made_ms=read_whole_number(fields.get("made_ms"), "made_ms"),
         source=str(fields.get("source", "")),
         state=_decode_state(fields),
         brokers=dict(_decode_brokers(read_mapping(fields.get("brokers"), "brokers"))),
-        voters=tuple(read_whole(each, "voters") for each in read_list(fields.get("voters"), "voters")),
-        kraft_version=read_whole(fields.get("kraft_version", 0), "kraft_version"),
+        voters=tuple(read_whole_number(each, "voters") for each in read_list(fields.get("voters"), "voters")),
+        kraft_version=read_whole_number(fields.get("kraft_version", 0), "kraft_version"),
         digest=digest,
     )
     for name in _TITLES:
@@ -292,7 +292,7 @@ def _topic_document(name: str, value: Any) -> dict[str, Any]:
 def _partition_list(place: str, value: Any) -> list[Any]:
     row = read_mapping(value, place)
     replicas, isr = (
-        [read_whole(each, place) for each in read_list(row.get(key), place)] for key in ("replicas", "isr")
+        [read_whole_number(each, place) for each in read_list(row.get(key), place)] for key in ("replicas", "isr")
     )
     leader = row.get("leader")
     if not set(isr) <= set(replicas):
@@ -330,7 +330,7 @@ def _read_name(value: Any, place: str) -> str:
 
 def _decode_brokers(rows: Mapping[Any, Any]) -> Iterator[tuple[int, PlannedBroker]]:
     for key, value in rows.items():
-        yield read_whole(key, "brokers"), _decode_broker(key, value)
+        yield read_whole_number(key, "brokers"), _decode_broker(key, value)
 
 
 def _decode_broker(key: Any, value: Any) -> PlannedBroker:
@@ -345,15 +345,15 @@ def _decode_broker(key: Any, value: Any) -> PlannedBroker:
     if not all(0 <= each.disk < len(directories) for each in folders):
         raise MalformedPlan(f"{place}.found: the number of one of the {len(directories)} directories expected, from 0")
     return PlannedBroker(
-        broker_id=read_whole(key, "brokers"),
+        broker_id=read_whole_number(key, "brokers"),
         directories=directories,
         folders=folders,
-        last_producer_id=read_whole(fields.get("last_producer_id"), place),
+        last_producer_id=read_whole_number(fields.get("last_producer_id"), place),
         host=_read_text(fields.get("host"), f"{place}.host"),
-        port=read_whole(fields.get("port"), f"{place}.port"),
-        controller_port=read_whole(fields.get("controller_port"), f"{place}.controller_port"),
+        port=read_whole_number(fields.get("port"), f"{place}.port"),
+        controller_port=read_whole_number(fields.get("controller_port"), f"{place}.controller_port"),
         set_aside=tuple(_read_name(each, place) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
-        deleted_folders=read_whole(fields.get("deleted_folders", 0), place),
+        deleted_folders=read_whole_number(fields.get("deleted_folders", 0), place),
     )
 
 
@@ -377,7 +377,7 @@ def _read_folder(place: str, topic: str, row: Any) -> FolderSurvey:
         raise MalformedPlan(f"{place}: {VALUES_OF_FOLDER} values expected, found {row!r:.100}")
     *numbers, topic_id = row
     partition, disk, epoch, end, magic, producer_id, index_bytes, recovered_bytes = (
-        read_whole(each, place) for each in numbers
+        read_whole_number(each, place) for each in numbers
     )
     return FolderSurvey(
         topic=topic,

@@ -14,7 +14,7 @@ from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION,
 from ..metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
-from .migration_plan import MigrationPlan, choose_voters, cluster_id_of
+from .migration_plan import MigrationPlan, choose_voters, find_or_make_cluster_id
 from .plan_check import faults_of_ids
 from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, find_double_replicas, find_strays
 
@@ -46,7 +46,7 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
     """Raises: RefusedDirectory."""
     plan = MigrationPlan(
         release=release,
-        cluster_id=cluster_id_of(brokers),
+        cluster_id=find_or_make_cluster_id(brokers),
         made_ms=made_ms,
         source="the disks alone",
         brokers=dict(brokers),

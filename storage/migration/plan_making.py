@@ -23,7 +23,7 @@ from ..zookeeper.kafka_cluster import KafkaCluster
 from ..zookeeper.znode_topics import ZookeeperTopic
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import FolderSurvey
-from .migration_plan import MigrationPlan, choose_voters, cluster_id_of
+from .migration_plan import MigrationPlan, choose_voters, find_or_make_cluster_id
 from .release_preparation import INDEX_BYTES, RELEASES, Preparation, raise_index_bytes
 
 DEFAULT_INDEX_BYTES = "log.index.size.max.bytes"
@@ -63,7 +63,7 @@ class PlanMaking:
         self._check_cluster(cluster)
         plan = MigrationPlan(
             release=self.release,
-            cluster_id=cluster.cluster_id or cluster_id_of(self.brokers),
+            cluster_id=cluster.cluster_id or find_or_make_cluster_id(self.brokers),
             made_ms=self.made_ms,
             source=source,
             brokers=dict(self.brokers),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..directories.log_directory import LOCK
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
-from ..files.file_names import LOG, STRAY_DIRECTORY, parse_log_directory
+from ..files.file_names import LOG, STRAY_DIRECTORY, parse_log_folder_name
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..log.leader_epochs import LeaderEpochs
@@ -117,7 +117,7 @@ class PlanReversal:
     def _forget_epochs(self, path: str) -> None:
         files, topics = self._files, self._plan.state.topics
         for entry in files.entries(path):
-            name = parse_log_directory(entry.name) if entry.is_directory else None
+            name = parse_log_folder_name(entry.name) if entry.is_directory else None
             topic = None if name is None else topics.get(name.topic)
             if name is not None and topic is not None and name.partition < topic.partitions:
                 planned = topic.replicas[name.partition].leader_epoch

@@ -23,7 +23,7 @@ from struct import Struct
 
 from ...protocol.errors import DiskFault
 from ...protocol.records.kernel import crc32c
-from ..files.file_names import SNAPSHOT, segment_file
+from ..files.file_names import SNAPSHOT, segment_file_path
 from ..files.files import Files
 from .producer_states import NO_OFFSET, BatchSequence, ProducerEntry
 
@@ -97,7 +97,7 @@ class Snapshots:
         return self.offsets[-1] if self.offsets else None
 
     def path(self, offset: int) -> str:
-        return segment_file(self._directory, offset, SNAPSHOT)
+        return segment_file_path(self._directory, offset, SNAPSHOT)
 
     def take(self, offset: int, producers: Collection[ProducerEntry], *, sync: bool) -> None:
         """Write the state at `offset`, unless there is a snapshot of it or of a later one."""

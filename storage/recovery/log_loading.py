@@ -26,8 +26,8 @@ from ..files.file_names import (
     SNAPSHOT,
     TIME_INDEX,
     TRANSACTION_INDEX,
-    offset_of,
-    segment_file,
+    offset_of_file_name,
+    segment_file_path,
 )
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, DirectoryEntry, Files, errno_of
 from ..files.partition_metadata import FILE_NAME as METADATA_FILE
@@ -117,7 +117,7 @@ class _LogLoader:
         sizes: dict[int, dict[str, int]] = {}
         snapshots = []
         for entry in entries:
-            base_offset = None if entry.is_directory else offset_of(entry.name)
+            base_offset = None if entry.is_directory else offset_of_file_name(entry.name)
             if base_offset is None:
                 continue
             suffix = entry.name[20:]
@@ -132,7 +132,7 @@ class _LogLoader:
     def _open_segment(self, base_offset: int, sizes: dict[str, int]) -> None:
         if LOG not in sizes:
             for suffix in sizes:
-                path = segment_file(self.directory, base_offset, suffix)
+                path = segment_file_path(self.directory, base_offset, suffix)
                 _logger.warning("%s belongs to no segment and is deleted", path)
                 self.files.remove(path)
             return
@@ -270,7 +270,7 @@ class _LogLoader:
         self.was_changed = True
         self.segments.remove(segments)
         due_ms = self.opening.clock.monotonic_ms() + self.config.file_delete_delay_ms
-        self.opening.deletions.add_segments(segments, due_ms)
+        self.opening.deletions.rename_and_add_segments(segments, due_ms)
 
     # Ends
 

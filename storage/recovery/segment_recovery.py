@@ -45,7 +45,7 @@ def recover_segment(
     next_offset = segment.base_offset
     fault: Exception | None = None
     try:
-        for header in segment.valid_batches():
+        for header in segment.valid_batch_headers():
             _check_offsets(segment, header, next_offset, next_base)
             _replay_batch(segment, header, epochs, producers)
             if header.max_timestamp > segment.max_timestamp:
@@ -63,7 +63,7 @@ def recover_segment(
         _log_truncation(segment, valid_bytes, next_offset, fault)
     segment.size = valid_bytes
     segment.bytes_since_index_entry = valid_bytes - last_indexed
-    segment.finish()
+    segment.write_out_and_trim()
     return cut_bytes
 
 

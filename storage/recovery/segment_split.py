@@ -10,7 +10,7 @@ from contextlib import suppress
 from ...protocol.errors import CorruptRecord
 from ...protocol.records.batch_header import BatchHeader
 from ..files.file_handle import FileHandle
-from ..files.file_names import CLEANED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX, segment_file
+from ..files.file_names import CLEANED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX, segment_file_path
 from ..log.log_config import LogConfig
 from ..log.segment import MAX_RELATIVE_OFFSET, Segment
 
@@ -26,20 +26,20 @@ def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segm
     runs = _part_ends(segment)
     bases = [segment.base_offset, *(run[0].base_offset for run in runs[1:])]
     for base, run in zip(bases, runs, strict=True):
-        copy = files.handle(segment_file(directory, base, LOG) + CLEANED)
+        copy = files.handle(segment_file_path(directory, base, LOG) + CLEANED)
         _copy(segment.file, run[0].position, run[-1].end, copy)
     for base in reversed(bases):
-        path = segment_file(directory, base, LOG)
+        path = segment_file_path(directory, base, LOG)
         files.rename(path + CLEANED, path + SWAP)
     segment.close()
     for path in segment.existing_files():
         files.remove(path)
     parts = []
     for base, run in zip(bases, runs, strict=True):
-        path = segment_file(directory, base, LOG)
+        path = segment_file_path(directory, base, LOG)
         files.rename(path + SWAP, path)
         for suffix in (OFFSET_INDEX, TIME_INDEX):
-            files.create(segment_file(directory, base, suffix))
+            files.create(segment_file_path(directory, base, suffix))
         parts.append(Segment(files, directory, base, sizes={LOG: run[-1].end - run[0].position}, created_ms=now_ms))
         parts[-1].jitter_ms = config.pick_jitter_ms()
     return parts

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from ...protocol.errors import CorruptRecord
 from ..files.file_handle import ReadableFile
-from ..files.file_names import CLEANED, DELETED, LOG, SWAP, offset_of
+from ..files.file_names import CLEANED, DELETED, LOG, SWAP, offset_of_file_name
 from ..files.files import DirectoryEntry, Files
 from ..log.batch_scan import batch_headers
 
@@ -94,7 +94,7 @@ def _files_between(names: Sequence[str], start: int, end: int) -> list[str]:
         name
         for name in names
         if not name.endswith((DELETED, CLEANED, SWAP))
-        if (offset := offset_of(name)) is not None and start <= offset < end
+        if (offset := offset_of_file_name(name)) is not None and start <= offset < end
     ]
 
 
@@ -114,4 +114,4 @@ def _read_to_the_end(files: SegmentFileReader, path: str, base_offset: int) -> t
 
 
 def _base_offset_of(name: str) -> int:
-    return offset_of(name) or 0
+    return offset_of_file_name(name) or 0

@@ -313,7 +313,7 @@ async def test_a_restart_leaves_open_transactions_open_until_they_time_out(tmp_p
 async def test_producer_ids_of_the_log_are_not_given_out_again(tmp_path: Path) -> None:
     """As when the log comes from another broker, whose counter is not there."""
     async with running_broker(tmp_path, **SETTINGS) as broker:
-        broker.topics.store.raise_producer_ids(50_000)
+        broker.topics.store.skip_producer_ids_below(50_000)
         producer = await connect(broker)
         assert (await producer.init()).producer_id == 50_000
     for name in tmp_path.iterdir():  # noqa: ASYNC240

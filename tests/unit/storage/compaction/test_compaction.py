@@ -304,7 +304,7 @@ def test_the_age_of_a_cleaned_segment_is_that_of_what_it_replaces(tmp_path: Path
     log = compacted(tmp_path)
     put(log, (b"a", b"1"))
     log.roll()
-    log.files.set_modified_ms(log.segments[0].file.path, NOW - DAY_MS)
+    log.files.set_mtime_ms(log.segments[0].file.path, NOW - DAY_MS)
     clean(log)
     assert log.files.mtime_ms(log.segments[0].file.path) == NOW - DAY_MS
 
@@ -343,7 +343,7 @@ def test_nothing_is_exchanged_when_the_log_lost_a_segment_meanwhile(tmp_path: Pa
     put(log, (b"b", b"1"))
     for step in Compaction(part(log), limits(), NOW).steps():
         if isinstance(step, SegmentExchange):
-            log.set_aside([log.segments[0]])
+            log.remove_and_delete_segments([log.segments[0]])
             assert not swap_in(log, step.cleaned, step.replaced, NOW)
     assert [segment.base_offset for segment in log.segments] == [2]
     assert not [name for name in file_names(tmp_path) if name.endswith((".cleaned", ".swap"))]

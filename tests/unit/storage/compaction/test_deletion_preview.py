@@ -55,11 +55,11 @@ async def test_a_broker_deletes_what_the_preview_says(tmp_path: Path, policy: di
         await broker._upkeep._delete_old_segments()
         await broker.cleaner._delete_old_segments_of_compacted_logs()
         assert (log.log_start_offset, bytes_before - log.segments.size_bytes) == (
-            found.retained_away,
-            found.retained_away_bytes,
+            found.deleted_by_retention,
+            found.deleted_by_retention_bytes,
         )
         await broker.cleaner.clean_all()
-        assert log.log_end_offset - log.log_start_offset - records_in(log) == found.compacted_away
+        assert log.log_end_offset - log.log_start_offset - records_in(log) == found.deleted_by_compaction
 
 
 async def test_what_was_compacted_long_ago_does_not_count(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ async def test_what_was_compacted_long_ago_does_not_count(tmp_path: Path) -> Non
         again = preview_deletion(Files(read_only=True), log.directory, compact, clock.now)
         cut = preview_deletion(Files(read_only=True), log.directory, small, clock.now)
 
-        assert (first.compacted_away, again.compacted_away) == (before - records_in(log), 0)
-        assert cut.retained_away == records_in(log)
+        assert (first.deleted_by_compaction, again.deleted_by_compaction) == (before - records_in(log), 0)
+        assert cut.deleted_by_retention == records_in(log)
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
@@ -98,8 +98,8 @@ def test_records_of_every_format_are_counted(tmp_path: Path, magic: int, codec: 
     cut = preview_deletion(files, str(tmp_path), LogConfig(retention_bytes=0), NOW)
     compacted = preview_deletion(files, str(tmp_path), log_config(topic_settings(Layers(), COMPACT)), NOW)
 
-    assert (cut.retained_away, cut.retained_away_bytes) == (3, len(first))
-    assert (compacted.retained_away, compacted.compacted_away) == (0, 2)
+    assert (cut.deleted_by_retention, cut.deleted_by_retention_bytes) == (3, len(first))
+    assert (compacted.deleted_by_retention, compacted.deleted_by_compaction) == (0, 2)
 
 
 def records_in(log: Log) -> int:

@@ -387,11 +387,11 @@ def test_new_logs_go_where_nothing_fails(tmp_path: Path) -> None:
     bad, good = dirs.create("one", 0, None), dirs.create("two", 0, None)
     dirs.create("gone", 0, None)
     dirs.delete("gone", 0)  # its checkpoints have to be written before another log is made
-    assert dirs.failing() == set()
+    assert dirs.failing_directories() == set()
     files.broken = str(Path(bad.directory).parent)
     bad.fault = DiskFault("the disk is gone")
-    assert dirs.failing() == {files.broken}
+    assert dirs.failing_directories() == {files.broken}
     for topic in ("three", "four"):
         assert Path(dirs.create(topic, 0, None).directory).parent == Path(good.directory).parent
     good.fault = DiskFault("the other one too")
-    assert dirs.failing() == set(dirs.directories)
+    assert dirs.failing_directories() == set(dirs.directories)

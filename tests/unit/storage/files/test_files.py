@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from stepdown.protocol.errors import DiskFault
 from stepdown.storage.files.file_handle import FileHandle, OpenFile
-from stepdown.storage.files.file_names import log_delete_dir_name, offset_of, parse_log_directory
+from stepdown.storage.files.file_names import log_delete_dir_name, offset_of_file_name, parse_log_folder_name
 from stepdown.storage.files.file_slice import EMPTY_SLICE
 from stepdown.storage.files.files import MAX_PIECES_PER_WRITE, Files
 
@@ -147,7 +147,7 @@ def test_the_empty_slice_has_no_file() -> None:
     ],
 )
 def test_a_folder_is_parsed_from_its_last_dash(name: str, parsed: tuple[str, int, str] | None) -> None:
-    found = parse_log_directory(name)
+    found = parse_log_folder_name(name)
     assert (found and (found.topic, found.partition, found.suffix)) == parsed
 
 
@@ -159,7 +159,7 @@ def test_the_name_of_a_deleted_log_fits_into_a_directory() -> None:
 
 @pytest.mark.parametrize(("name", "offset"), [("00000000000000000012.log", 12), ("12.log", None), ("0" * 20, None)])
 def test_a_segment_file_is_named_after_its_offset(name: str, offset: int | None) -> None:
-    assert offset_of(name) == offset
+    assert offset_of_file_name(name) == offset
 
 
 def test_a_file_where_a_folder_belongs_is_named(tmp_path: Path) -> None:
@@ -187,4 +187,4 @@ def test_the_space_of_a_file_system_has_a_bound(tmp_path: Path, monkeypatch: pyt
     """A file system may say what it likes; DescribeLogDirs answers an int64."""
     told = SimpleNamespace(f_blocks=2**62, f_bavail=2**61, f_frsize=4096)
     monkeypatch.setattr(os, "statvfs", lambda path: told)
-    assert Files().space(str(tmp_path)) == (2**63 - 1, 2**63 - 1)
+    assert Files().total_and_usable_bytes(str(tmp_path)) == (2**63 - 1, 2**63 - 1)

@@ -136,7 +136,7 @@ def test_no_producer_id_is_handed_out_when_its_block_cannot_be_noted(tmp_path: P
 
 def test_producer_ids_start_above_those_already_in_use(tmp_path: Path) -> None:
     store = reopened(tmp_path)
-    store.raise_producer_ids(4711)
+    store.skip_producer_ids_below(4711)
     assert store.next_producer_id() == 4711
     assert reopened(tmp_path).next_producer_id() == 4711 + PRODUCER_ID_BLOCK
 
@@ -231,7 +231,7 @@ def test_a_document_that_is_older_than_the_log_does_not_count(tmp_path: Path) ->
     with store.change() as state:
         state.cluster_configs = {"k": "v"}
     (tmp_path / DOCUMENT).write_text(DOCUMENT_TEXT)
-    Files().set_modified_ms(str(tmp_path / DOCUMENT), 1000)
+    Files().set_mtime_ms(str(tmp_path / DOCUMENT), 1000)
     state = reopened(tmp_path).state
     assert (state.cluster_configs, dict(state.topics)) == ({"k": "v"}, {})
     assert (tmp_path / (DOCUMENT + MIGRATED)).exists()

@@ -36,7 +36,7 @@ def test_the_snapshot_is_of_the_offset_where_the_segment_began(log: Log) -> None
     send(log, 2)
     flush.run()
     send(log, 3)
-    flush.finish()
+    flush.write_producer_snapshot()
     path = log.producers.snapshots.path(3)
     found = decode_snapshot(Path(path).read_bytes(), path)
     assert [(each.producer_id, each.last_sequence, each.last_data_offset) for each in found] == [
@@ -57,7 +57,7 @@ def test_no_snapshot_is_written_of_a_log_that_meanwhile(log: Log, happens: Calla
     flush = log.plan_flush()
     flush.run()
     happens(log)
-    flush.finish()
+    flush.write_producer_snapshot()
     assert not log.producers.snapshots.offsets
 
 

@@ -1,13 +1,13 @@
-"""What compaction leaves of one batch, where the compiled loop stops: transactions, producers, codecs, old magics.
+"""Decides what compaction retains of the batches that the compiled loop does not handle.
 
-    aborted data                          goes
-    marker that ends nothing any more     gets a delete horizon, goes when that has come
-    records                               as `protocol/records/compaction_loops.py` says, opened and compressed again
-    last batch of an active producer      stays, if need be empty: a header of 61 bytes with its sequence (KIP-98)
-    magic 0 and 1                         tombstones stay while their segment is young; a wrapper is built again around
-                                          what is left
+    aborted data                          is removed
+    marker without data before it         gets a delete horizon, and is removed when that has passed
+    records of a compressed batch         kept as `protocol/records/compaction_loops.py` decides, compressed again
+    last batch of an active producer      is kept, empty if need be: a header of 61 bytes with its sequence (KIP-98)
+    magic 0 and 1                         tombstones are kept while their segment is young; the wrapper is built again
+                                          around the retained messages
 
-Base offset, last offset, sequence, producer and leader epoch of a v2 batch stay as they were.
+A v2 batch keeps its base offset, last offset, sequence, producer and leader epoch.
 Source: Kafka 3.9, Cleaner.cleanInto, MemoryRecords.filterTo.
 """
 
@@ -34,7 +34,7 @@ from .aborted_transactions import CleanedTransactionMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRecord:
-    """Where a producer wrote last: the last offset of its data (-1: only markers are left), and its epoch."""
+    """The last offset of a producer's data (-1 if only markers are left), and the producer's epoch."""
 
     data_offset: int
     epoch: int
@@ -42,7 +42,7 @@ class LastRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningTerms:
-    """What holds for one cleaning. `horizon_ms` is given to batches that get a delete horizon now."""
+    """The fixed inputs of one cleaning. `horizon_ms`: the delete horizon for batches that get one now."""
 
     now_ms: int
     horizon_ms: int
@@ -50,18 +50,21 @@ class CleaningTerms:
     producers: Mapping[int, LastRecord]
 
 
-class RetainedRecords:
-    """Asks for each batch, in the order of the log, what stays of it."""
+class RecordFilter:
+    """Removes records from batches, which have to be passed in the order of the log."""
 
     def __init__(self, offsets: OffsetMap, aborted: CleanedTransactionMetadata, terms: CleaningTerms) -> None:
         self._offsets = offsets
         self._aborted = aborted
         self._terms = terms
-        # Whether tombstones of the old magics stay in the segment at hand.
+        # Whether tombstones of magic 0 and 1 are kept in the segment that is being copied.
         self.keeps_old_tombstones = True
 
     def filter_batch(self, batch: Batch) -> bytes | memoryview | None:
-        """The batch as it is, one with fewer records, or None. Raises: CorruptRecord, RecordTooLarge."""
+        """The batch unchanged, one with fewer records, or None if nothing is kept.
+
+        Raises: CorruptRecord, RecordTooLarge.
+        """
         batch.ensure_valid()
         if isinstance(batch, LegacyBatch):
             return self._filter_messages(batch)
@@ -165,7 +168,7 @@ class RetainedRecords:
 
 
 def without_records(batch: RecordBatch) -> bytes:
-    """The header alone, so that the producer's sequence and epoch are not forgotten."""
+    """The header alone, as an empty batch, which keeps the producer's sequence and epoch known."""
     attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
     return _build_batch_like(
         batch,
