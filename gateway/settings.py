@@ -279,6 +279,8 @@ class _SettingsBuilder:
             if name not in known and not is_known:
                 near = nearest(name, known)
                 expected = "the gateway has no such setting"
+                if section := next((each for each in known if each.startswith(f"{name}.")), None):
+                    expected = f"a section of settings, such as {section}"
                 self._problems.append(Problem(key=name, expected=expected, origin=given.origin, nearest=near))
 
     def _parse_address(self, name: str, text: str) -> HostPort:
@@ -296,7 +298,8 @@ class _SettingsBuilder:
         if not texts:
             self._add_problem(
                 "upstream.bootstrap.servers",
-                "expected HOST:PORT of at least one broker of the cluster: give --upstream, or a file of settings",
+                "expected HOST:PORT of at least one broker of the cluster: give --upstream, or "
+                "upstream.bootstrap.servers in a file of settings",
             )
         return tuple(self._parse_address("upstream.bootstrap.servers", text) for text in texts)
 

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ...network.clients.seen_client import ZSTD
+from ...network.clients.losses import ZSTD
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece

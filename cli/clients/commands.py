@@ -97,6 +97,7 @@ def _read_page(address: str, password: str) -> dict[str, Any]:
 
 
 def _read_log(path: Path) -> dict[str, Any]:
+    from ...network.clients.software import GATEWAY
     from .request_log import RequestLog
 
     log = RequestLog()
@@ -105,6 +106,12 @@ def _read_log(path: Path) -> dict[str, Any]:
             log.read(file)
     except OSError as fault:
         raise CommandFailure(f"--from-request-log: {path}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
+    if log.dropped:
+        names = ", ".join(log.dropped)
+        print_error(
+            f"{plural(log.dropped.total(), 'request')} closed the connection, since this Kafka has dropped the version:"
+            f" {names}. The log does not say whose; that of a Kafka before 4, or a gateway, does."
+        )
     if not log.requests:
         raise CommandFailure(
             f"{path} has no request of a client in {log.lines} lines"
@@ -115,10 +122,17 @@ def _read_log(path: Path) -> dict[str, Any]:
     print_error(f"{plural(log.requests, 'request')} of clients{of_brokers} in {log.lines} lines")
     if log.unreadable:
         print_error(f"{plural(log.unreadable, 'request')} could not be read: {'; '.join(log.examples)}")
-    return log.report.document()
+    document = log.report.document()
+    if any(row["software"] == GATEWAY for row in document["clients"]):
+        print_error(
+            "Clients of a stepdown gateway are here with the requests that it made of theirs: `stepdown clients --http "
+            "HOST:PORT` of the gateway has their own."
+        )
+    return document
 
 
 def _print_text(rows: list[ClientRow], forgotten: int) -> None:
+    from ...network.clients.losses import describe_loss
     from ..support.terminal_tables import print_table
 
     if rows:
@@ -127,6 +141,9 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
     for mend in dict.fromkeys(row.mend for row in rows if row.mend):
         names = [row.client_id or row.address for row in rows if row.mend == mend]
         typer.echo(f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}: mend: {mend}")
+    for row in rows:
+        for what, count in row.lost.items():
+            typer.echo(f"{row.client_id or row.address}: lost: {describe_loss(what, count)}")
     typer.echo(_describe_totals([row.works for row in rows]))
     if forgotten:
         typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")
@@ -138,7 +155,7 @@ def _describe_totals(works: list[str]) -> str:
     some = len(works) - yes - no - unknown
     parts = (
         (yes, f"{yes} work{'s' if yes == 1 else ''} with Kafka 4 by what was seen"),
-        (no, f"{no} do{'es' if no == 1 else ''} not work with Kafka 4"),
+        (no, f"{no} do{'es' if no == 1 else ''} not work with Kafka 4 without a gateway"),
         (some, f"{some} only with some releases of Kafka 4"),
         (unknown, f"{unknown} {'is' if unknown == 1 else 'are'} not known yet"),
     )
@@ -167,7 +184,7 @@ def _print_csv(rows: list[ClientRow]) -> None:
 
 
 def _csv_cell(value: object) -> object:
-    """JSON for what has parts. Clients choose their ids: one that a spreadsheet would take for a formula is quoted."""
-    if isinstance(value, (dict, list)):
+    """JSON for what has parts, and for yes and no. An id that a spreadsheet would take for a formula is quoted."""
+    if isinstance(value, (dict, list, tuple, bool)):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -9,10 +9,14 @@
 
 Source: Kafka's `RequestChannel.Request.updateRequestMetrics`, `RequestConvertToJson`, `RequestHeader.toString`. What
 brokers ask each other is left out. Whatever stands before `Completed request:` is the logger's own.
+
+Kafka 4 does not log a request whose version it has dropped. Its socket server, where it logs to the same file, says
+which version that was, not whose: `SocketServer.Processor.parseRequestHeader`.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,6 +49,11 @@ _REPLICA = re.compile(r"\{replica_id=(?P<id>-?\d+)")
 _TIME = re.compile(rb"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 
 
+_DROPPED = re.compile(rb"Received request for api with key \d+ \((\w{1,100})\) and unsupported version (\d{1,5})\b")
+MOST_DROPPED = 100
+"""APIs and versions that are counted; there are fewer than that."""
+
+
 class UnreadableLine(Exception):
     """A line of the request log that has another form; the message says which part of it."""
 
@@ -73,6 +82,8 @@ class RequestLog:
     requests: int = 0
     requests_of_brokers: int = 0
     unreadable: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Requests that a Kafka 4 refused for their version, by API and version."""
     examples: list[str] = field(default_factory=list)
     """The first lines that could not be read, by number, and why."""
     _greeted: dict[str, SeenClient] = field(default_factory=dict)
@@ -84,6 +95,7 @@ class RequestLog:
             self.lines += 1
             at = -1 if line is None else line.find(MARK)
             if line is not None and at < 0:
+                self._count_refusal(line)
                 continue
             try:
                 if line is None:
@@ -93,6 +105,13 @@ class RequestLog:
                 )
             except UnreadableLine as fault:
                 self._note_unreadable(str(fault))
+
+    def _count_refusal(self, line: bytes) -> None:
+        found = _DROPPED.search(line)
+        if found is not None:
+            name = f"{found[1].decode()} {int(found[2])}"
+            if name in self.dropped or len(self.dropped) < MOST_DROPPED:
+                self.dropped[name] += 1
 
     def _count_request(self, request: LoggedRequest, at_s: float) -> None:
         if request.is_between_brokers:

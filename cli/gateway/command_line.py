@@ -181,13 +181,13 @@ def make_greeting(gateway: Gateway | Supervisor, fault: str) -> str:
 
 
 def _settings_of_flags(given: argparse.Namespace) -> list[Given]:
-    flags = {
-        "listen": given.listen,
-        "advertised.host": given.advertised_host,
-        "http": given.http,
-        "upstream.bootstrap.servers": given.upstream,
-    }
-    return [Given(name, text, Origin("the command line")) for name, text in flags.items() if text]
+    flags = (
+        ("listen", "--listen", given.listen),
+        ("advertised.host", "--advertised-host", given.advertised_host),
+        ("http", "--http", given.http),
+        ("upstream.bootstrap.servers", "--upstream", given.upstream),
+    )
+    return [Given(name, text, Origin(f"option {option}")) for name, option, text in flags if text]
 
 
 def _describe_no_option(key: str) -> str:

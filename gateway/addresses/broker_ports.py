@@ -83,7 +83,10 @@ class BrokerPorts:
         try:
             return self._listen(f"{_PREFIX}{broker}", self._bind_host, port)[1]
         except OSError as fault:
-            raise OSError(f"cannot listen on port {port} for broker {broker}: {fault.strerror or fault}") from None
+            raise OSError(
+                f"cannot listen on port {port} for broker {broker}: {fault.strerror or fault}; "
+                "set first.port to ports that are free, or end what listens there"
+            ) from None
 
     def close(self, broker: int) -> None:
         """Refuses connections at the port of a broker until it is opened again."""

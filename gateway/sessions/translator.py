@@ -1,10 +1,12 @@
 """Requests that are translated: decoded, answered by a translation, with error codes that the client knows."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ...network.answerer import Reply
+from ...network.clients.losses import describe_loss
 from ...network.clients.seen_client import SeenClient
 from ...network.peer import Peer
 from ...protocol.kafka_releases import api_name
@@ -18,6 +20,8 @@ from ..upstream_logins import UpstreamLogin
 from .client_request import ClientRequest
 from .reply_maker import ReplyMaker, count_answer_bytes, encode_answer
 from .session_tools import SessionTools
+
+log = logging.getLogger(__name__)
 
 
 class RequestTranslator:
@@ -47,7 +51,7 @@ class RequestTranslator:
         seen = peer.seen
         read = await self._tools.decoder.decode(frame)
         client_request = ClientRequest(head, read.header.client_id, read.has_many_items)
-        call = self._make_call(client_request, read.value, seen)
+        call = self._make_call(client_request, read.value, peer)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
             response = await TRANSLATIONS[head.key](call)
@@ -63,9 +67,14 @@ class RequestTranslator:
         reply.claim = call.held.shrink(count_answer_bytes(pieces))
         return reply
 
-    def _make_call(self, client_request: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
+    def _make_call(self, client_request: ClientRequest, request: Any, peer: Peer) -> TranslatedCall:
+        seen = peer.seen
+
         def count_lost(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
+            if what not in seen.lost:
+                line = f"{peer} (client {peer.client_id!r}) loses {describe_loss(what)}"
+                self._tools.lines.warn(log, peer.network, line, what)
             seen.lost[what] += count
 
         return TranslatedCall(

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from struct import Struct
 
 from ...network.answerer import CloseConnection
+from ...network.clients.losses import ZSTD
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -237,6 +238,8 @@ class _TranslatedFetch:
             done = await self._call.run_in_worker(lambda: list(map(convert, works)))
         async for (each, _), converted in self._turn.each(zip(works, done, strict=True)):
             each.converted = converted
+            if converted.error == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+                self._call.count_lost(ZSTD, 1)
             self._transactional += converted.transactional
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ...network.answerer import CloseConnection
+from ...network.clients.losses import TIMESTAMPS
 from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode, InvalidRecord, error_name
 from ...protocol.messages.produce import (
@@ -66,7 +67,7 @@ async def translate(call: TranslatedCall) -> ProduceResponse | None:
         if request.acks == 0:
             _close_on_refused_set(key, named)
     if missing:
-        call.count_lost("timestamps", missing)
+        call.count_lost(TIMESTAMPS, missing)
     throttle_ms = await _send_all(call, request, sets)
     return None if request.acks == 0 else await _make_response(call, sets, throttle_ms)
 

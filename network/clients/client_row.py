@@ -13,7 +13,8 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name
-from .seen_client import ZSTD, SeenClient
+from .losses import TIMESTAMPS, ZSTD
+from .seen_client import SeenClient
 from .software import Software
 from .verdict import Verdict, find_advice, judge_by_release
 
@@ -163,7 +164,7 @@ def _list_missing_fields(client: SeenClient) -> list[str]:
     if (oldest_fetch is not None and oldest_fetch < FIRST_FETCH_WITH_TIMESTAMPS) or any(
         magic == 0 for magic, _ in client.produced
     ):
-        missing.append("timestamps")
+        missing.append(TIMESTAMPS)
     return missing
 
 

@@ -10,8 +10,6 @@ UNKNOWN = "unknown"
 """Name and version of software that has not said what it is."""
 GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 """Requests that any stranger may send."""
-ZSTD = "zstd"
-"""In `lost`: partitions of fetches that were refused, since the client cannot read zstd."""
 LEAST_RECORDS_BYTES = 26
 """Of a message of magic 0 without key and value, the smallest there is."""
 MAGIC_BYTE = 16

@@ -35,11 +35,15 @@ _MENDS = {
     "librdkafka": "librdkafka 1.8.2 or later without api.version.request=false and broker.version.fallback",
     "sarama": "Sarama 1.29 or later with Config.Version of V2_1_0_0 or later",
     "kafka-go": "kafka-go 0.4.48 or later",
-    "kafka-node": "another library: kafka-node is not maintained and has no newer requests",
-    "pykafka": "another library: pykafka is not maintained and has no newer requests",
-    "no-kafka": "another library: no-kafka is not maintained and has no newer requests",
+    "kafka-node": "another library, such as KafkaJS: kafka-node is not maintained and has no newer requests",
+    "pykafka": "another library, such as confluent-kafka: pykafka is not maintained and has no newer requests",
+    "no-kafka": "another library, such as KafkaJS: no-kafka is not maintained and has no newer requests",
 }
 _NO_MEND = "none needed: this is a command or a producer of stepdown, and sends what its options say (--as)"
+_LOOKED_MEND = (
+    "if it is to write or read records, it does not reach the address that it is given: advertised.listeners of a "
+    "broker, advertised.host and the ports of brokers of a gateway"
+)
 _OTHER_MEND = "a client library that knows Kafka 2.1 or later, and that is not told to speak as for an older broker"
 
 
@@ -58,7 +62,10 @@ def judge_by_release(asked: Collection[tuple[int, int]], software: Software) -> 
 
 
 def find_advice(verdicts: Iterable[Verdict], software: Software) -> str:
-    """What to do about those that are a no; "" where there is none."""
+    """What to do about those that are a no, or about a client that came no further; "" where there is nothing."""
+    verdicts = list(verdicts)
+    if any(verdict.because == (ONLY_LOOKED,) for verdict in verdicts):
+        return _LOOKED_MEND
     if all(verdict.works is not Works.NO for verdict in verdicts):
         return ""
     if software.is_own:

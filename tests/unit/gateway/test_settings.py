@@ -251,8 +251,14 @@ def test_a_file_that_cannot_be_read_is_named_once(content: bytes | None, why: st
 
 def test_without_anything_the_option_is_named_that_is_needed() -> None:
     """It named a setting alone, also to those who had no file."""
-    with pytest.raises(ConfigError, match="give --upstream, or a file of settings"):
+    with pytest.raises(ConfigError, match=r"give --upstream, or upstream\.bootstrap\.servers in a file"):
         make_settings(())
+
+
+def test_a_section_that_is_given_a_value_is_told_from_a_name_that_there_is_not() -> None:
+    """`upstream: HOST:PORT`, as of the option, was no such setting, though the file in docs begins with it."""
+    with pytest.raises(ConfigError, match=r"upstream: a section of settings, such as upstream\.bootstrap\.servers"):
+        make_settings([given("upstream", "127.0.0.1:9092")])
 
 
 @pytest.mark.parametrize(("addresses", "named"), [("single", ["first.port"]), ("ports", ["advertised.port"])])

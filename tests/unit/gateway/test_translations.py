@@ -145,6 +145,21 @@ async def test_fetch_gives_what_the_broker_gives(tmp_path: Path, version: int, c
             assert (through.error_code, through.high_watermark) == (direct.error_code, direct.high_watermark)
 
 
+async def test_zstd_that_a_client_cannot_read_is_counted_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client got an error that it has no name for, and neither the report nor the log said why."""
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        async with await stage.connect_to_broker() as own:
+            await create(own, "orders")
+            await own.send(produce_request(build_batch(plain(3), magic=2, codec=Codec.ZSTD)), 7)
+        for _ in range(2):
+            assert (await fetched(client, fetch("orders"), 2)).error_code == -1
+        (row,) = stage.gateway.clients.document()["clients"]
+    assert row["lost"] == {"zstd": 2}
+    assert sum("loses zstd: set stepdown.downconversion.zstd=gzip" in each for each in caplog.messages) == 1
+
+
 @pytest.mark.parametrize("version", [0, 2])
 async def test_a_limit_below_the_batch_still_gives_messages(tmp_path: Path, version: int) -> None:
     """Kafka 3.9.1 gives an empty set: such a reader stops for ever."""

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+from stepdown.network.clients.client_report import ClientReport
+from stepdown.network.principal import ANONYMOUS
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
 from support.command import Finished, run_command
@@ -28,8 +30,8 @@ def test_the_table_says_who_works_and_why_not(log: Path) -> None:
     assert "Produce 1 (3 is the oldest there)" in done.stdout
     assert "lib 3.0.12" in done.stdout
     assert (
-        "3 clients: 1 works with Kafka 4 by what was seen, 1 does not work with Kafka 4, 1 is not known yet"
-        in done.stdout
+        "3 clients: 1 works with Kafka 4 by what was seen, 1 does not work with Kafka 4 without a gateway, "
+        "1 is not known yet" in done.stdout
     )
     assert "kp, correlationId=7) (0, 9): mend: a client library that knows Kafka 2.1 or later" in done.stdout
     assert "3 requests of clients in 4 lines" in done.stderr
@@ -47,7 +49,7 @@ def test_the_table_is_not_wider_in_a_pipe_than_people_read(log: Path) -> None:
 def test_the_totals_leave_out_what_there_is_none_of() -> None:
     """It said "1 client: 0 work with Kafka 4 by what was seen, 1 do not, of 0 it is not known yet"."""
     done = run_command("clients", "--from-request-log", "-", stdin=OF_1_1.encode())
-    assert done.stdout.splitlines()[-1] == "1 client: 1 does not work with Kafka 4"
+    assert done.stdout.splitlines()[-1] == "1 client: 1 does not work with Kafka 4 without a gateway"
 
 
 def test_stdin_is_read_as_a_file_is() -> None:
@@ -143,3 +145,24 @@ def test_a_log_without_requests_is_no_empty_report(tmp_path: Path) -> None:
     done = run_command("clients", "--from-request-log", file)
     assert done.exit_code
     assert "kafka.request.logger" in done.stderr
+
+
+def test_the_log_of_a_kafka_4_is_not_taken_for_all_that_was_asked() -> None:
+    """What Kafka 4 refuses is not in its request log, and what a gateway translated is: the verdict was yes for all."""
+    refused = "…UnsupportedVersionException: Received request for api with key 0 (Produce) and unsupported version 1"
+    gateway = OF_2_8.replace('"lib"', '"stepdown-gateway"')
+    done = run_command("clients", "--from-request-log", "-", stdin=f"{refused}\n{refused}\n{gateway}".encode())
+    assert "2 requests closed the connection, since this Kafka has dropped the version: Produce 1. " in done.stderr
+    assert "Clients of a stepdown gateway are here with the requests that it made of theirs" in done.stderr
+
+
+def test_what_is_lost_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the JSON had it."""
+    report = ClientReport(10, round)
+    report.find("10.0.0.1", ANONYMOUS, "appliance").lost.update({"timestamps": 10, "segment lists": 1})
+    monkeypatch.setattr("stepdown.cli.clients.report_page.fetch_report", lambda *_: report.document())
+    done = run_command("clients", "--http", "127.0.0.1:1")
+    assert done.stdout.splitlines()[-3:-1] == [
+        "appliance: lost: timestamps (10): give its topics message.timestamp.type=LogAppendTime",
+        "appliance: lost: segment lists (1)",
+    ]

@@ -15,7 +15,10 @@ async def test_a_gateway_without_the_port_of_a_broker_is_not_ready_until_it_has_
             port = taken.getsockname()[1]
             gateway = gateway_to(str(broker.address), first_port=port - broker.cluster.node_id)
             async with started(gateway):
-                why = f"cannot listen on port {port} for broker {broker.cluster.node_id}: Address already in use"
+                why = (
+                    f"cannot listen on port {port} for broker {broker.cluster.node_id}: Address already in use; "
+                    "set first.port to ports that are free, or end what listens there"
+                )
                 page = await gateway.show_ready()
                 assert (page.status, page.body.decode()) == (503, f"not ready: {why}\n")
                 (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]

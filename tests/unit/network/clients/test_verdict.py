@@ -47,7 +47,9 @@ def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> N
     """It was said of it that it had sent nothing that tells, as of a consumer that waits for its group."""
     looked = [(ApiKey.API_VERSIONS, 3), (ApiKey.SASL_HANDSHAKE, 1), (ApiKey.METADATA, 12)]
     for asked, told in ((looked, ONLY_LOOKED), ([*looked, (ApiKey.FIND_COORDINATOR, 4)], NOTHING_TELLS)):
-        assert {verdict.because for verdict in judge_by_release(asked, UNSAID)} == {(told,)}
+        verdicts = judge_by_release(asked, UNSAID)
+        assert {verdict.because for verdict in verdicts} == {(told,)}
+        assert ("advertised.host" in find_advice(verdicts, UNSAID)) == (told == ONLY_LOOKED)
 
 
 def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
