@@ -11,7 +11,7 @@ from .faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS, Ans
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
-from .faults.field_parsers import number
+from .faults.field_parsers import parse_int
 from .held_ports import HeldPorts
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
@@ -137,7 +137,7 @@ class ControlledBroker:
             self.control.log_event(f"{name} broker {node_id}")
             return {"brokers": [node_id] if self._is_running else []}
 
-        self.control.add(ControlOperation(path=name, what=what, act=answer, fields={"broker": number}))
+        self.control.add(ControlOperation(path=name, what=what, act=answer, fields={"broker": parse_int}))
 
     def _check_runs(self) -> None:
         if not self._is_running:

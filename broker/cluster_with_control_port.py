@@ -18,14 +18,14 @@ from .faults.control_operation import Answer, ControlOperation, Fields, Reader
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
-from .faults.field_parsers import count, name, number, parse_duration_ms, parse_flag, text
+from .faults.field_parsers import parse_count, parse_duration_ms, parse_flag, parse_int, parse_name, parse_text
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
 
 Act = Callable[[Fields], Any]
-BROKER: Mapping[str, Reader] = {"broker": number, "leader_of": text, "follower_of": text}
-PARTITION: Mapping[str, Reader] = {"topic": text, "partition": count}
+BROKER: Mapping[str, Reader] = {"broker": parse_int, "leader_of": parse_text, "follower_of": parse_text}
+PARTITION: Mapping[str, Reader] = {"topic": parse_text, "partition": parse_count}
 REPLICA: Mapping[str, Reader] = {**BROKER, **PARTITION}
 
 
@@ -132,7 +132,7 @@ class ControlledCluster:
         resume = "Has a follower fetch again."
         self._add_operation("followers/resume", resume, self._with_one_or_all_brokers(cluster.resume_follower), REPLICA)
         slow = "Puts off each fetch by `delay`, or lets `bytes_per_second` through; with neither it ends that."
-        slowness = {**BROKER, "delay": parse_duration_ms, "bytes_per_second": count}
+        slowness = {**BROKER, "delay": parse_duration_ms, "bytes_per_second": parse_count}
         self._add_operation("followers/slow", slow, self._slow_follower, slowness)
         shrink, expand = "Takes a follower out of the ISR.", "Takes a replica into the ISR."
         self._add_operation("isr/shrink", shrink, self._with_replica(cluster.shrink_isr), REPLICA, "topic")
@@ -143,7 +143,7 @@ class ControlledCluster:
         move = "Makes an in-sync replica the leader; without a broker another one than now."
         self._add_operation("leaders/move", move, self._move_leader, REPLICA, "topic")
         move_coordinator = "Makes an in-sync replica of its partition the coordinator of a group or a transactional id."
-        coordinated = {"group": name, "transactional_id": name, "broker": number}
+        coordinated = {"group": parse_name, "transactional_id": parse_name, "broker": parse_int}
         self._add_operation("coordinators/move", move_coordinator, self._move_coordinator, coordinated)
         take = "Leaves a partition without a leader."
         self._add_operation("leaders/take", take, _with_partition(cluster.take_leader), PARTITION, "topic")

@@ -98,7 +98,7 @@ class ArmedFaults:
         self._all.clear()
         return unfired
 
-    async def wait(self, number: int, hits: int, timeout_s: float) -> ArmedFault:
+    async def await_hits(self, number: int, hits: int, timeout_s: float) -> ArmedFault:
         """The fault once it has fired `hits` times, or after the timeout."""
         armed = self.find(number)
         try:

@@ -17,7 +17,7 @@ from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .control_operation import Answer, ControlOperation, Fields, Reader
 from .fault_fields import WrongFault
 from .fetched_partitions import FetchedPartitions, TopicPartition
-from .field_parsers import count, name, number, parse_duration_ms, parse_positive
+from .field_parsers import parse_count, parse_duration_ms, parse_int, parse_name, parse_positive
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -45,13 +45,13 @@ class Contents:
 
     def control_operations(self) -> list[ControlOperation]:
         """What the control port can be asked about them."""
-        group: dict[str, Reader] = {"group": name}
+        group: dict[str, Reader] = {"group": parse_name}
         return [
             ControlOperation(
                 path="topics/describe",
                 what="Shows the partitions of a topic as the brokers know them, none where there is no such topic.",
                 act=self._describe_topic,
-                fields={"topic": name},
+                fields={"topic": parse_name},
                 needs=("topic",),
             ),
             ControlOperation(
@@ -64,16 +64,16 @@ class Contents:
                 path="coordinators/find",
                 what="Names the broker that coordinates a `group` or a `transactional_id`, -1 where there is none.",
                 act=self._find_coordinator,
-                fields={**group, "transactional_id": name},
+                fields={**group, "transactional_id": parse_name},
             ),
             ControlOperation(
                 path="topics/create",
                 what="Creates a topic, of one partition where no number is given.",
                 act=self._create_topic,
                 fields={
-                    "topic": name,
+                    "topic": parse_name,
                     "partitions": parse_positive,
-                    "replication_factor": number,
+                    "replication_factor": parse_int,
                     "config": _parse_configs,
                 },
                 needs=("topic",),
@@ -82,7 +82,7 @@ class Contents:
                 path="topics/delete",
                 what="Deletes a topic with its records.",
                 act=self._delete_topic,
-                fields={"topic": name},
+                fields={"topic": parse_name},
                 needs=("topic",),
             ),
             ControlOperation(
@@ -96,7 +96,7 @@ class Contents:
                 path="groups/wait",
                 what="Waits until a group has `members` (1) that fetch from all partitions, for `timeout` (10s).",
                 act=self._wait_for_group,
-                fields={**group, "members": count, "timeout": parse_duration_ms},
+                fields={**group, "members": parse_count, "timeout": parse_duration_ms},
                 needs=("group",),
             ),
         ]

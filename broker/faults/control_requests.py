@@ -20,7 +20,7 @@ from .disk_faults import FaultyDisk, corrupt_last_batch
 from .event_log import END_OF_TEST, REFUSAL, EventLog, OtherEvent, time_line
 from .fault import Fault
 from .fault_fields import WrongFault, make_fault
-from .field_parsers import count, parse_duration_ms, parse_flag, text
+from .field_parsers import parse_count, parse_duration_ms, parse_flag, parse_text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
 
@@ -122,7 +122,7 @@ class Control:
                 path=f"faults/{ID}/wait",
                 what="Waits until a fault has fired `hits` times (1), for `timeout` (10s).",
                 act=self._wait_for_hits,
-                fields={"hits": count, "timeout": parse_duration_ms},
+                fields={"hits": parse_count, "timeout": parse_duration_ms},
             ),
             post(
                 path="faults/reset",
@@ -155,14 +155,14 @@ class Control:
                 path="segments/corrupt",
                 what="Flips bits of the last batch of a partition on the disk.",
                 act=self._corrupt_segment,
-                fields={"topic": text, "partition": count},
+                fields={"topic": parse_text, "partition": parse_count},
                 needs=("topic",),
             ),
             post(
                 path="producers/fence",
                 what="Raises the epoch of a transactional id, as another producer of that name does.",
                 act=self._fence_producer,
-                fields={"transactional_id": text},
+                fields={"transactional_id": parse_text},
                 needs=("transactional_id",),
             ),
             post(path="markers/hold", what="Keeps transactions between decided and complete.", act=self._hold_markers),
@@ -185,7 +185,7 @@ class Control:
     async def _arm_fault(self, body: Body) -> Answer:
         armed = self.faults.arm(self._parse_fault(body))
         for injector in self._injectors.values():
-            injector.arm_fault(armed)
+            injector.on_arm(armed)
         self.log_event(f"fault {armed.number} armed: {armed.fault.kind}")
         return armed.to_json()
 
@@ -217,7 +217,7 @@ class Control:
         return fault
 
     async def _wait_for_hits(self, fields: Fields) -> Answer:
-        armed = await self.faults.wait(fields["id"], fields.get("hits", 1), fields.get("timeout", 10_000) / 1000)
+        armed = await self.faults.await_hits(fields["id"], fields.get("hits", 1), fields.get("timeout", 10_000) / 1000)
         return armed.to_json()
 
     def _log_and_show(self, armed: ArmedFault, how: str) -> Answer:

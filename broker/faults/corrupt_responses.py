@@ -34,12 +34,12 @@ class ConnectionCutInResponse:
         pass
 
 
-def bytes_of(pieces: Sequence[Piece]) -> bytes:
+def read_pieces(pieces: Sequence[Piece]) -> bytes:
     """What would go over the wire."""
-    return b"".join(map(_bytes_of, pieces))
+    return b"".join(map(_read_piece, pieces))
 
 
-def _bytes_of(piece: Piece) -> bytes:
+def _read_piece(piece: Piece) -> bytes:
     if type(piece) in BUFFER_TYPES:
         return bytes(cast(bytes, piece))
     if isinstance(piece, FileSlice):
@@ -54,16 +54,16 @@ def _bytes_of(piece: Piece) -> bytes:
     return bytes(data)
 
 
-def truncate_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
+def close_connection_after(pieces: Sequence[Piece], sent_bytes: int) -> list[Piece]:
     """The first bytes of an answer, then the end of the connection."""
-    return [bytes_of(pieces)[:most_bytes], ConnectionCutInResponse()]
+    return [read_pieces(pieces)[:sent_bytes], ConnectionCutInResponse()]
 
 
 def corrupt_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
     """An answer with a wrong correlation id or length, or something that is none."""
     if what == "garbage":
         return [GARBAGE]
-    data = bytearray(bytes_of(pieces))
+    data = bytearray(read_pieces(pieces))
     field, change = (CORRELATION_ID, WRONG_BYTES) if what == "correlation_id" else (SIZE, -1)
     data[field] = (int.from_bytes(data[field], "big") + change).to_bytes(4, "big")
     return [bytes(data)]
@@ -86,7 +86,7 @@ def with_corrupt_records(response: FetchResponse, what: str, is_meant: Meant, to
     def spoil(data: PartitionData) -> PartitionData:
         if data.records is None or not len(cast(Any, data.records)):
             return data
-        records = bytearray(_bytes_of(data.records))
+        records = bytearray(_read_piece(data.records))
         if what == "truncated":
             return replace(data, records=bytes(records[:-1]))
         records[CRC_OFFSET if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_CRC_OFFSET] ^= 0xFF
@@ -95,7 +95,7 @@ def with_corrupt_records(response: FetchResponse, what: str, is_meant: Meant, to
     return _with_partitions(response, spoil, is_meant, topic_name)
 
 
-def with_watermarks(
+def with_higher_watermarks(
     response: FetchResponse, higher: int, stable_higher: int, is_meant: Meant, topic_name: TopicName
 ) -> FetchResponse:
     """Adds `higher` to high watermarks and `stable_higher` to last stable offsets."""

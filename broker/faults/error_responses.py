@@ -24,19 +24,19 @@ BLANK = {
 """What an answer with an error has nothing to say of."""
 
 
-def with_error(
+def with_error_code(
     item: Any, version: int, code: int, is_meant: Meant, topic_name: TopicName, *, whole_topics: bool = False
 ) -> Any:
     """A copy with the code in the innermost structs that have one; `whole_topics`: in topics, not in partitions."""
-    return _with_error(item, version, code, is_meant, topic_name, whole_topics, None)
+    return _with_error_code(item, version, code, is_meant, topic_name, whole_topics, None)
 
 
-def _with_error(
+def _with_error_code(
     item: Any, version: int, code: int, is_meant: Meant, topic_name: TopicName, whole_topics: bool, topic: str | None
 ) -> Any:
     own = topic_of(item, topic_name) or topic
     inner = {
-        name: tuple(_with_error(each, version, code, is_meant, topic_name, whole_topics, own) for each in items)
+        name: tuple(_with_error_code(each, version, code, is_meant, topic_name, whole_topics, own) for each in items)
         for name, items in arrays_of_structs(item)
         if items and _has_codes(_class_of(items[0]), version) and not (whole_topics and own is not None)
     }
@@ -48,16 +48,18 @@ def _with_error(
     return replace(item, **blank, **dict.fromkeys(_own_code_fields(_class_of(item), version), code))
 
 
-def codes_in(item: Any) -> set[int]:
+def error_codes_in(item: Any) -> set[int]:
     """All error codes of a response that are not 0."""
     found = {code for name in CODES if (code := getattr(item, name, 0))}
     for _, items in arrays_of_structs(item):
         for each in items:
-            found |= codes_in(each)
+            found |= error_codes_in(each)
     return found
 
 
-def split(item: Any, is_meant: Meant, topic_name: TopicName, topic: str | None = None) -> tuple[Any | None, Any | None]:
+def split_request(
+    item: Any, is_meant: Meant, topic_name: TopicName, topic: str | None = None
+) -> tuple[Any | None, Any | None]:
     """A request without the partitions that are meant, and with them only; None where nothing is left."""
     rest: dict[str, Any] = {}
     part: dict[str, Any] = {}
@@ -76,11 +78,11 @@ def _split_item(item: Any, is_meant: Meant, topic_name: TopicName, topic: str | 
     index = partition_of(item)
     has_partitions = any(items and partition_of(items[0]) is not None for _, items in arrays_of_structs(item))
     if index is None and (has_partitions or own is None):
-        return split(item, is_meant, topic_name, own)
+        return split_request(item, is_meant, topic_name, own)
     return (None, item) if is_meant(own, index) else (item, None)
 
 
-def join(one: Any, other: Any) -> Any:
+def merge_responses(one: Any, other: Any) -> Any:
     """The response to both halves of a request that was split."""
     if one is None or other is None:
         return one if other is None else other

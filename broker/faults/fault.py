@@ -12,7 +12,17 @@ from ...protocol.api import API, ApiKey
 from ...protocol.schema import Piece
 from . import field_parsers
 from .armed_fault_state import ArmedFaultState
-from .field_parsers import Parser, count, name, number, parse_apis, parse_flag, parse_positive, parse_probability, text
+from .field_parsers import (
+    Parser,
+    parse_apis,
+    parse_count,
+    parse_flag,
+    parse_int,
+    parse_name,
+    parse_positive,
+    parse_probability,
+    parse_text,
+)
 from .passing_request import PassingRequest
 from .request_topics_and_groups import names_groups, names_topics
 
@@ -55,16 +65,16 @@ class Fault:
     """Fields of which one at most is given."""
 
     api: tuple[ApiKey, ...] = field_with_parser(parse_apis, ())
-    versions: Versions | None = field_with_parser(field_parsers.versions, None)
-    broker: int | None = field_with_parser(number, None)
-    topic: str | None = field_with_parser(name, None)
-    partition: int | None = field_with_parser(count, None)
-    client_id: str | None = field_with_parser(text, None)
-    group: str | None = field_with_parser(name, None)
+    versions: Versions | None = field_with_parser(field_parsers.parse_versions, None)
+    broker: int | None = field_with_parser(parse_int, None)
+    topic: str | None = field_with_parser(parse_name, None)
+    partition: int | None = field_with_parser(parse_count, None)
+    client_id: str | None = field_with_parser(parse_text, None)
+    group: str | None = field_with_parser(parse_name, None)
     """A group or a transactional id."""
     times: int | None = field_with_parser(parse_positive, 1)
     """How often it fires; None: until it is removed."""
-    after: int = field_with_parser(count, 0)
+    after: int = field_with_parser(parse_count, 0)
     """How many matching requests pass first."""
     probability: float = field_with_parser(parse_probability, 1.0)
     optional: bool = field_with_parser(parse_flag, False)
@@ -114,7 +124,7 @@ class Fault:
         """Whether the answer has what the fault changes; if not, it does not fire."""
         return True
 
-    def arm(self, state: ArmedFaultState, services: "Services") -> None:
+    def on_arm(self, state: ArmedFaultState, services: "Services") -> None:
         """Keeps what the fault needs of the moment when it is armed."""
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:

@@ -75,7 +75,7 @@ def fields_of_kind(kind: type[Fault]) -> list[Field[Any]]:
     return [each for each in fields(kind) if each.name not in kind.missing_fields]
 
 
-def own_fields(kind: type[Fault]) -> list[str]:
+def own_field_names(kind: type[Fault]) -> list[str]:
     """The names of the fields that only this kind has."""
     return [each.name for each in fields(kind) if each.name not in BASE]
 

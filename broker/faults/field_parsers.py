@@ -57,7 +57,7 @@ def parse_apis(value: Any) -> tuple[ApiKey, ...]:
     return tuple(key for key in found if key is not None)
 
 
-def versions(value: Any) -> tuple[int, int]:
+def parse_versions(value: Any) -> tuple[int, int]:
     """First and last, of 7, 0-7, 3+ or none."""
     if value == "none":
         return NO_VERSIONS
@@ -71,10 +71,10 @@ def versions(value: Any) -> tuple[int, int]:
     return low, high
 
 
-def code(value: Any) -> ErrorCode:
+def parse_error_code(value: Any) -> ErrorCode:
     """An error code, by name or number; not NONE, which is a success."""
     try:
-        found = ErrorCode[value] if isinstance(value, str) else ErrorCode(number(value))
+        found = ErrorCode[value] if isinstance(value, str) else ErrorCode(parse_int(value))
     except (KeyError, ValueError):
         found = ErrorCode.NONE
     if found is ErrorCode.NONE:
@@ -82,13 +82,13 @@ def code(value: Any) -> ErrorCode:
     return found
 
 
-def number(value: Any) -> int:
+def parse_int(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("a whole number")
     return value
 
 
-def count(value: Any) -> int:
+def parse_count(value: Any) -> int:
     return _parse_at_least(0, value)
 
 
@@ -102,7 +102,7 @@ def _parse_at_least(low: int, value: Any) -> int:
     return value
 
 
-def leader(value: Any) -> int:
+def parse_leader(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < -1:
         raise ValueError("the id of a broker, or -1 for none")
     return value
@@ -120,19 +120,19 @@ def parse_flag(value: Any) -> bool:
     return value
 
 
-def text(value: Any) -> str:
+def parse_text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a text")
     return value
 
 
-def name(value: Any) -> str:
+def parse_name(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("a text that is not empty")
     return value
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
+def make_choice_parser(*choices: str) -> Callable[[Any], str]:
     """A parser of one of these."""
 
     def read(value: Any) -> str:
@@ -143,5 +143,5 @@ def one_of(*choices: str) -> Callable[[Any], str]:
     return read
 
 
-WHEN: Final = one_of("before", "after")
+WHEN: Final = make_choice_parser("before", "after")
 """Before the request has its effect (the usual), or after it."""

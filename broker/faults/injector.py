@@ -10,7 +10,7 @@ from ..dispatch.call import TESTS_CLIENT_ID
 from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
-from .error_responses import codes_in
+from .error_responses import error_codes_in
 from .event_log import EventLog, RequestEvent
 from .fault import Fault, FaultPlace
 from .kinds.lose_marker import LoseMarkerFault
@@ -35,10 +35,10 @@ class Injector(Interceptor):
         self._contents = contents
         self._passing: dict[int, PassingRequest] = {}
 
-    def arm_fault(self, armed: ArmedFault) -> None:
+    def on_arm(self, armed: ArmedFault) -> None:
         """Lets a new fault keep what it needs of this moment."""
         if self._is_for_this_broker(armed.fault):
-            armed.fault.arm(armed, self._services)
+            armed.fault.on_arm(armed, self._services)
 
     # The three places at which a request passes
 
@@ -47,7 +47,7 @@ class Injector(Interceptor):
         if request.event is not None:
             request.event.topics = request.list_topics(MOST_TOPICS)
             if call.key is ApiKey.FETCH:
-                self._contents.fetched.note_fetch(call.client_id or "", request.places())
+                self._contents.fetched.note_fetch(call.client_id or "", request.topics_and_partitions())
         try:
             for armed in self._fire(FaultPlace.BEFORE, request):
                 response = await armed.fault.act_before(request, armed)
@@ -63,14 +63,14 @@ class Injector(Interceptor):
     async def after(self, call: "Call", response: Any | None) -> Any | None:
         request = self._passing[id(call)]
         try:
-            response = request.complete(response)
+            response = request.complete_response(response)
             for armed in self._fire(FaultPlace.AFTER, request, response):
                 response = await armed.fault.act_after(request, armed, response)
         except BaseException:
             self._passing.pop(id(call), None)
             raise
         if request.event is not None:
-            request.event.answer = [error_name(code) for code in sorted(codes_in(response))] if response else []
+            request.event.answer = [error_name(code) for code in sorted(error_codes_in(response))] if response else []
         self._contents.fetched.note_answer(call.key, call.request, response)
         if response is None:
             del self._passing[id(call)]

@@ -10,9 +10,9 @@ from uuid import UUID
 from ...network.answerer import CloseConnection
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError
-from .error_responses import Meant, join, split
+from .error_responses import Meant, merge_responses, split_request
 from .event_log import RequestEvent
-from .request_topics_and_groups import Place, groups_of, places_of
+from .request_topics_and_groups import Place, groups_of, topics_and_partitions_of
 
 if TYPE_CHECKING:
     from ..dispatch.call import Call
@@ -37,7 +37,7 @@ class PassingRequest:
 
     def has_partition(self, is_meant: Meant) -> bool:
         """Whether one of its partitions is meant; a Metadata request for all topics has all."""
-        places = list(self.places())
+        places = list(self.topics_and_partitions())
         if self.call.key is ApiKey.METADATA and not places:
             return True
         return any(is_meant(topic, partition) for topic, partition in places)
@@ -47,9 +47,9 @@ class PassingRequest:
         topic = self.services.cluster.topic_of(topic_id)
         return None if topic is None else topic.name
 
-    def places(self) -> Iterator[Place]:
+    def topics_and_partitions(self) -> Iterator[Place]:
         """Its topics and partitions; those of a fetch session too that the request does not repeat."""
-        yield from places_of(self.call.request, self.topic_name)
+        yield from topics_and_partitions_of(self.call.request, self.topic_name)
         if self.call.key is ApiKey.FETCH:
             for each in self.services.sessions.interests(self.call.request.session_id):
                 yield each.topic or self.topic_name(each.topic_id) or "", each.index
@@ -57,7 +57,7 @@ class PassingRequest:
     def list_topics(self, most: int) -> list[str]:
         """The first topics that it names."""
         found: dict[str, None] = {}
-        for topic, _ in self.places():
+        for topic, _ in self.topics_and_partitions():
             found[topic] = None
             if len(found) == most:
                 break
@@ -97,24 +97,24 @@ class PassingRequest:
 
         Returns: the answer to the whole request when there is no rest, else None.
         """
-        rest, part = split(self.call.request, is_meant, self.topic_name)
+        rest, part = split_request(self.call.request, is_meant, self.topic_name)
         if part is None:
             return None
         response = answer(part)
         if rest is None:
             return response
         self.call.request = rest
-        self._separate_answer = join(self._separate_answer, response)
+        self._separate_answer = merge_responses(self._separate_answer, response)
         return None
 
-    def change_later(self, change: Callable[[Any], Any]) -> None:
+    def change_response_later(self, change: Callable[[Any], Any]) -> None:
         """Has the response changed before faults that fire after the effect see it."""
         self._late.append(change)
 
-    def complete(self, response: Any | None) -> Any | None:
+    def complete_response(self, response: Any | None) -> Any | None:
         """The handler's response with the answers that faults have given before. Raises: CloseConnection."""
         if self._separate_answer is not None:
-            response = join(response, self._separate_answer)
+            response = merge_responses(response, self._separate_answer)
         if self.call.key is ApiKey.PRODUCE and self.call.request.acks == 0:
             response = None
         for change in self._late:

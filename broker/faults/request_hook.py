@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError
-from .field_parsers import code as code_of
+from .field_parsers import parse_error_code
 
 
 class HookDecision(Enum):
@@ -50,7 +50,7 @@ class HookedRequest:
 
     def refused(self, code: str | int) -> Any:
         """A response that has this error code wherever the API has one. Raises: ValueError for an unknown code."""
-        return self._refuse(ApiError("a hook", code_of(code)))
+        return self._refuse(ApiError("a hook", parse_error_code(code)))
 
 
 Hook = Callable[[HookedRequest], Awaitable[Any]]

@@ -39,7 +39,7 @@ def names_topics(request: type) -> bool:
     return any("topic" in field.name or names_topics(field.element) for field in inner if field.element is not None)
 
 
-def places_of(request: Any, topic_name: TopicName) -> Iterator[Place]:
+def topics_and_partitions_of(request: Any, topic_name: TopicName) -> Iterator[Place]:
     """The topics that a request names, with the partitions of each; None where it is about the topic as a whole."""
     for name, items in arrays_of_structs(request):
         if name in NO_TOPICS:
@@ -47,7 +47,7 @@ def places_of(request: Any, topic_name: TopicName) -> Iterator[Place]:
         for item in items:
             topic = topic_of(item, topic_name)
             if topic is None:
-                yield from places_of(item, topic_name)
+                yield from topics_and_partitions_of(item, topic_name)
                 continue
             partitions = list(_partitions_of(item))
             if partitions:

@@ -30,14 +30,14 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         rule=AuthorizationRule(
             whole=(permissions.check_transactional_produce,),
-            items=permissions.topics(AclOperation.WRITE, field="topic_data", answers="responses"),
+            items=permissions.topic_items(AclOperation.WRITE, field="topic_data", answers="responses"),
         ),
     ),
     ApiKey.FETCH: ServedApi(
         first=0, last=17, limit=CHEAP, rule=AuthorizationRule(asks="READ of each topic; CLUSTER_ACTION for followers")
     ),
     ApiKey.LIST_OFFSETS: ServedApi(
-        first=0, last=9, limit=AS_SET, rule=AuthorizationRule(items=permissions.topics(AclOperation.DESCRIBE))
+        first=0, last=9, limit=AS_SET, rule=AuthorizationRule(items=permissions.topic_items(AclOperation.DESCRIBE))
     ),
     ApiKey.METADATA: ServedApi(
         first=0,
@@ -64,14 +64,14 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         ),
     ),
     ApiKey.DELETE_RECORDS: ServedApi(
-        first=0, last=2, limit=AS_SET, rule=AuthorizationRule(items=permissions.topics(AclOperation.DELETE))
+        first=0, last=2, limit=AS_SET, rule=AuthorizationRule(items=permissions.topic_items(AclOperation.DELETE))
     ),
     ApiKey.INIT_PRODUCER_ID: ServedApi(
         first=0,
         last=5,
         coordinator="transactions",
         changes_metadata=True,
-        rule=AuthorizationRule(whole=(permissions.check_producer_id,)),
+        rule=AuthorizationRule(whole=(permissions.check_init_producer_id,)),
     ),
     ApiKey.ADD_PARTITIONS_TO_TXN: ServedApi(
         first=0,
@@ -80,8 +80,8 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         coordinator="transactions",
         rule=AuthorizationRule(
             whole=(
-                permissions.since(FIRST_VERSION_OF_BROKERS, permissions.ON_CLUSTER[AclOperation.CLUSTER_ACTION]),
-                permissions.before(
+                permissions.check_since(FIRST_VERSION_OF_BROKERS, permissions.ON_CLUSTER[AclOperation.CLUSTER_ACTION]),
+                permissions.check_before(
                     FIRST_VERSION_OF_BROKERS,
                     permissions.needs(
                         AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "v3_and_below_transactional_id"
@@ -106,7 +106,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         coordinator="transactions",
         is_metered=False,
-        rule=AuthorizationRule(whole=(permissions.check_markers,)),
+        rule=AuthorizationRule(whole=(permissions.check_write_txn_markers,)),
     ),
     ApiKey.TXN_OFFSET_COMMIT: ServedApi(
         first=0,
@@ -114,7 +114,8 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=CHEAP,
         coordinator="transactions",
         rule=AuthorizationRule(
-            whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP), items=permissions.topics(AclOperation.READ)
+            whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP),
+            items=permissions.topic_items(AclOperation.READ),
         ),
     ),
     ApiKey.DESCRIBE_TRANSACTIONS: ServedApi(
@@ -153,7 +154,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         rule=AuthorizationRule(
             items=AuthorizedItems(
-                field="resources", answers="results", judge=permissions.configs(AclOperation.DESCRIBE_CONFIGS)
+                field="resources", answers="results", judge=permissions.configs_judge(AclOperation.DESCRIBE_CONFIGS)
             )
         ),
     ),
@@ -164,11 +165,13 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         changes_metadata=True,
         rule=AuthorizationRule(
             items=AuthorizedItems(
-                field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS)
+                field="resources", answers="responses", judge=permissions.configs_judge(AclOperation.ALTER_CONFIGS)
             )
         ),
     ),
-    ApiKey.DESCRIBE_LOG_DIRS: ServedApi(first=0, last=4, limit=CHEAP, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.DESCRIBE_LOG_DIRS: ServedApi(
+        first=0, last=4, limit=CHEAP, rule=permissions.cluster_rule(AclOperation.DESCRIBE)
+    ),
     ApiKey.CREATE_PARTITIONS: ServedApi(
         first=0,
         last=3,
@@ -183,7 +186,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         changes_metadata=True,
         rule=AuthorizationRule(
             items=AuthorizedItems(
-                field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS)
+                field="resources", answers="responses", judge=permissions.configs_judge(AclOperation.ALTER_CONFIGS)
             )
         ),
     ),
@@ -195,9 +198,9 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=6,
         limit=AS_SET,
         rule=AuthorizationRule(
-            whole=(permissions.check_coordinator,),
+            whole=(permissions.check_find_coordinator,),
             items=AuthorizedItems(
-                field="coordinator_keys", answers="coordinators", judge=permissions.judge_find_coordinator
+                field="coordinator_keys", answers="coordinators", judge=permissions.make_find_coordinator_judge
             ),
         ),
     ),
@@ -210,7 +213,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=9,
         limit=AS_SET,
         coordinator="groups",
-        rule=AuthorizationRule(whole=(permissions.READ_GROUP,), items=permissions.topics(AclOperation.READ)),
+        rule=AuthorizationRule(whole=(permissions.READ_GROUP,), items=permissions.topic_items(AclOperation.READ)),
     ),
     ApiKey.OFFSET_FETCH: ServedApi(
         first=0,
@@ -218,8 +221,10 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         coordinator="groups",
         rule=AuthorizationRule(
-            whole=(permissions.before(8, permissions.needs(AclOperation.DESCRIBE, ResourceType.GROUP, "group_id")),),
-            items=permissions.groups(AclOperation.DESCRIBE, "groups", "groups", "group_id"),
+            whole=(
+                permissions.check_before(8, permissions.needs(AclOperation.DESCRIBE, ResourceType.GROUP, "group_id")),
+            ),
+            items=permissions.group_items(AclOperation.DESCRIBE, "groups", "groups", "group_id"),
             asks="DESCRIBE of each topic",
         ),
     ),
@@ -229,7 +234,8 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         coordinator="groups",
         rule=AuthorizationRule(
-            items=permissions.groups(AclOperation.DESCRIBE, "groups", "groups"), asks="what may be done with a group"
+            items=permissions.group_items(AclOperation.DESCRIBE, "groups", "groups"),
+            asks="what may be done with a group",
         ),
     ),
     ApiKey.LIST_GROUPS: ServedApi(
@@ -243,7 +249,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=2,
         limit=AS_SET,
         coordinator="groups",
-        rule=AuthorizationRule(items=permissions.groups(AclOperation.DELETE, "groups_names", "results")),
+        rule=AuthorizationRule(items=permissions.group_items(AclOperation.DELETE, "groups_names", "results")),
     ),
     ApiKey.OFFSET_DELETE: ServedApi(
         first=0,
@@ -256,45 +262,55 @@ SERVED: Mapping[ApiKey, ServedApi] = {
     ),
     ApiKey.SASL_HANDSHAKE: ServedApi(first=0, last=1, is_metered=False, rule=permissions.OPEN),
     ApiKey.SASL_AUTHENTICATE: ServedApi(first=0, last=2, is_metered=False, rule=permissions.OPEN),
-    ApiKey.DESCRIBE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.DESCRIBE)),
-    ApiKey.CREATE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True),
-    ApiKey.DELETE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ServedApi(
-        first=0, last=0, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+    ApiKey.DESCRIBE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster_rule(AclOperation.DESCRIBE)),
+    ApiKey.CREATE_ACLS: ServedApi(
+        first=0, last=3, rule=permissions.cluster_rule(AclOperation.ALTER), changes_metadata=True
     ),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.DELETE_ACLS: ServedApi(
+        first=0, last=3, rule=permissions.cluster_rule(AclOperation.ALTER), changes_metadata=True
+    ),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ServedApi(
+        first=0, last=0, rule=permissions.cluster_rule(AclOperation.DESCRIBE)
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ServedApi(
+        first=0, last=0, rule=permissions.cluster_rule(AclOperation.ALTER), changes_metadata=True
+    ),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ServedApi(first=0, last=2, rule=permissions.cluster_rule(AclOperation.ALTER)),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ServedApi(first=0, last=0, rule=AuthorizationRule(asks="DESCRIBE of each topic")),
     ApiKey.ELECT_LEADERS: ServedApi(
-        first=0, last=2, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+        first=0, last=2, rule=permissions.cluster_rule(AclOperation.ALTER), changes_metadata=True
     ),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: ServedApi(
-        first=0, last=0, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+        first=0, last=0, rule=permissions.cluster_rule(AclOperation.ALTER), changes_metadata=True
     ),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ServedApi(
+        first=0, last=0, rule=permissions.cluster_rule(AclOperation.DESCRIBE)
+    ),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: ServedApi(
+        first=0, last=1, rule=permissions.cluster_rule(AclOperation.DESCRIBE_CONFIGS)
+    ),
     ApiKey.ALTER_CLIENT_QUOTAS: ServedApi(
         first=0,
         last=1,
         limit=MOST_QUOTAS,
-        rule=permissions.cluster(AclOperation.ALTER_CONFIGS),
+        rule=permissions.cluster_rule(AclOperation.ALTER_CONFIGS),
         changes_metadata=True,
     ),
-    ApiKey.DESCRIBE_QUORUM: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.DESCRIBE_QUORUM: ServedApi(first=0, last=2, rule=permissions.cluster_rule(AclOperation.DESCRIBE)),
     ApiKey.UPDATE_FEATURES: ServedApi(
-        first=0, last=1, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+        first=0, last=1, rule=permissions.cluster_rule(AclOperation.ALTER), changes_metadata=True
     ),
     ApiKey.DESCRIBE_PRODUCERS: ServedApi(
         first=0,
         last=0,
         limit=AS_SET,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_describe_producers)
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.make_describe_producers_judge)
         ),
     ),
-    ApiKey.UNREGISTER_BROKER: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.UNREGISTER_BROKER: ServedApi(first=0, last=0, rule=permissions.cluster_rule(AclOperation.ALTER)),
     ApiKey.LIST_CLIENT_METRICS_RESOURCES: ServedApi(
-        first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)
+        first=0, last=0, rule=permissions.cluster_rule(AclOperation.DESCRIBE_CONFIGS)
     ),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ServedApi(
         first=0,
@@ -309,7 +325,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         coordinator="groups",
         rule=AuthorizationRule(
-            items=permissions.groups(AclOperation.DESCRIBE, "group_ids", "groups"),
+            items=permissions.group_items(AclOperation.DESCRIBE, "group_ids", "groups"),
             asks="what may be done with a group; DESCRIBE of each topic that is assigned in it",
         ),
     ),

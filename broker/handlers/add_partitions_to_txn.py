@@ -52,7 +52,7 @@ def refuse(request: AddPartitionsToTxnRequest, error: ApiError, call: Call) -> A
     if call.version >= FIRST_VERSION_OF_BROKERS:
         return AddPartitionsToTxnResponse(error_code=error.code)
     asked = _as_transaction(request)
-    codes = dict.fromkeys(_partitions(asked.topics), code_for(error, call.version))
+    codes = dict.fromkeys(_list_partitions(asked.topics), code_for(error, call.version))
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_make_topic_results(asked, codes))
 
 
@@ -91,7 +91,7 @@ async def _add_partitions(
     return dict.fromkeys(partitions, ErrorCode.NONE)
 
 
-def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+def _list_partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 

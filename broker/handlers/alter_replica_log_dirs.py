@@ -25,7 +25,7 @@ async def handle(services: "Services", request: AlterReplicaLogDirsRequest, call
     for directory in request.dirs:
         for topic in directory.topics:
             for index in topic.partitions:
-                codes.setdefault(topic.name, {})[index] = _move(services, topic.name, index, directory.path)
+                codes.setdefault(topic.name, {})[index] = _request_move(services, topic.name, index, directory.path)
                 await call.turn.next()
     return _make_response(codes)
 
@@ -38,7 +38,7 @@ def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> 
     return _make_response(codes)
 
 
-def _move(services: "Services", name: str, index: int, path: str) -> ErrorCode:
+def _request_move(services: "Services", name: str, index: int, path: str) -> ErrorCode:
     try:
         services.topics.moves.request(name, index, path)
     except ApiError as error:

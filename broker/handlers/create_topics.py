@@ -47,7 +47,7 @@ async def handle(services: "Services", request: CreateTopicsRequest, call: Call)
     for topic in request.topics:
         await call.turn.next()
         try:
-            plan = _plan(services, topic, is_repeated=counts[topic.name] > 1)
+            plan = _plan_topic(services, topic, is_repeated=counts[topic.name] > 1)
             call.quota.count_mutations(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             planned[topic.name] = plan
         except ApiError as error:
@@ -76,13 +76,13 @@ def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateT
 
 async def create_topic(services: "Services", topic: CreatableTopic) -> None:
     """Creates a topic for the broker itself: nobody's rights and quotas count. Raises: ApiError."""
-    plan = _plan(services, topic, is_repeated=False)
+    plan = _plan_topic(services, topic, is_repeated=False)
     check_number(plan.partitions)
     for error in (await services.topics.create([plan])).values():
         raise error
 
 
-def _plan(services: "Services", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
+def _plan_topic(services: "Services", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
     if is_repeated:
         raise ApiError(f"topic {topic.name!r} is named more than once", ErrorCode.INVALID_REQUEST)
     if topic.name == METADATA_TOPIC:

@@ -48,7 +48,7 @@ async def handle(services: "Services", request: DeleteAclsRequest, call: Call) -
         matching = []
         for acl in found:
             doomed[acl] = None
-            matching.append(_matching_acl(acl))
+            matching.append(_make_matching_acl(acl))
             await turn.next()
         if len(doomed) > MOST_REMOVED:
             raise ApiError(
@@ -63,7 +63,7 @@ def refuse(request: DeleteAclsRequest, error: ApiError, call: Call) -> DeleteAcl
     return DeleteAclsResponse(filter_results=[_make_failure(error)] * len(request.filters))
 
 
-def _matching_acl(acl: "Acl") -> DeleteAclsMatchingAcl:
+def _make_matching_acl(acl: "Acl") -> DeleteAclsMatchingAcl:
     return DeleteAclsMatchingAcl(
         error_message=None,
         resource_type=acl.resource_type,

@@ -55,13 +55,13 @@ def _delete_and_answer(
     services: "Services", call: Call, name: str, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     try:
-        low_watermark = _delete(services, name, asked, call)
+        low_watermark = _delete_records(services, name, asked, call)
     except ApiError as error:
         return _make_failure(asked, error)
     return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
 
 
-def _delete(services: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> int:
+def _delete_records(services: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> int:
     """The log's start afterwards. Raises ApiError 1, 3, 6, 17 or 44."""
     partition = services.cluster.partition(name, asked.partition_index)
     topic = services.cluster.topics[name]

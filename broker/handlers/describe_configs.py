@@ -52,7 +52,7 @@ async def _describe_resource(
 ) -> DescribeConfigsResult:
     await call.turn.next()
     try:
-        configs = await _read_configs(services, request, resource, call)
+        configs = await _describe_configs(services, request, resource, call)
     except ApiError as error:
         return _make_failure(resource, error)
     return DescribeConfigsResult(
@@ -73,7 +73,7 @@ def _make_failure(resource: DescribeConfigsResource, error: ApiError) -> Describ
     )
 
 
-async def _read_configs(
+async def _describe_configs(
     services: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> list[DescribeConfigsResourceResult]:
     kind = resource_type(resource.resource_type)
@@ -82,12 +82,12 @@ async def _read_configs(
     wanted = frozenset(resource.configuration_keys or ())
     if kind is ResourceType.BROKER_LOGGER:
         return _describe_loggers(services, resource.resource_name, wanted)
-    find = _read_topic_configs if kind is ResourceType.TOPIC else _read_broker_configs
+    find = _describe_topic_configs if kind is ResourceType.TOPIC else _describe_broker_configs
     rows = find(services, resource, wanted)
     return await call.turn.map(lambda row: _make_entry(row, request, call.version), rows)
 
 
-def _read_topic_configs(
+def _describe_topic_configs(
     services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]
 ) -> Iterable[ConfigRow]:
     name = resource.resource_name
@@ -98,7 +98,7 @@ def _read_topic_configs(
     return describe_topic(services.topics.configuration.layers, topic.overrides, wanted)
 
 
-def _read_broker_configs(
+def _describe_broker_configs(
     services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]
 ) -> Iterable[ConfigRow]:
     layers = services.topics.configuration.layers

@@ -65,7 +65,7 @@ async def _describe_directory(
             DescribeLogDirsPartition(
                 partition_index=found.partition,
                 partition_size=found.size_bytes,
-                offset_lag=_lag(services, found),
+                offset_lag=_offset_lag(services, found),
             )
         )
         await turn.next()
@@ -89,7 +89,7 @@ def _describe_future_replica(move: LogMove) -> DescribeLogDirsPartition:
     )
 
 
-def _lag(services: "Services", found: Log) -> int:
+def _offset_lag(services: "Services", found: Log) -> int:
     """How far the log ends below the high watermark."""
     topic = services.cluster.topics.get(found.topic)
     partition = None if topic is None else topic.partitions.get(found.partition)

@@ -51,7 +51,7 @@ def handle(services: "Services", request: DescribeQuorumRequest, call: Call) -> 
     return DescribeQuorumResponse(
         error_message=None,
         topics=(ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,)),),
-        nodes=_nodes(services) if has_nodes else (),
+        nodes=_list_nodes(services) if has_nodes else (),
     )
 
 
@@ -74,7 +74,7 @@ def _make_unknown_topic(topic: TopicData) -> ResponseTopicData:
     return ResponseTopicData(topic_name=topic.topic_name, partitions=partitions)
 
 
-def _nodes(services: "Services") -> list[Node]:
+def _list_nodes(services: "Services") -> list[Node]:
     return [
         Node(
             node_id=node.node_id,

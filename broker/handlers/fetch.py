@@ -62,10 +62,10 @@ def handle(
         return FetchResponse(error_code=error.code)
     fetch = Fetch(services, context, _make_params(services, request, call), request.max_wait_ms, call)
     if len(context.interests) > FEW_PARTITIONS:
-        return fetch.answer_in_turn()
+        return fetch.answer_many_partitions()
     readings = read_few(services.cluster, context.interests, fetch.params)
     if not fetch.is_due(readings):
-        return fetch.wait(readings)
+        return fetch.wait_and_answer(readings)
     if target_magic(fetch.params.version) is None and not any(
         may_have_many_aborted(each, fetch.params) for each in readings
     ):
@@ -125,32 +125,32 @@ class Fetch:
             size_bytes += reading.slice.size_bytes
         return size_bytes >= self.params.min_bytes
 
-    async def answer_in_turn(self) -> FetchResponse:
+    async def answer_many_partitions(self) -> FetchResponse:
         """The answer about many partitions, at once or when there is enough."""
         self._call.has_many_items = True
-        async with self._place():
+        async with self._long_fetch_place():
             readings = await self._read()
             if self.is_due(readings):
                 return await self.convert_and_answer(readings)
-        waiting = self.wait(readings)
+        waiting = self.wait_and_answer(readings)
         del readings
         return await waiting
 
-    def wait(self, readings: Sequence[PartitionReading]) -> Coroutine[Any, Any, FetchResponse]:
+    def wait_and_answer(self, readings: Sequence[PartitionReading]) -> Coroutine[Any, Any, FetchResponse]:
         """What is to be awaited for an answer with enough of those partitions; what was read is not kept meanwhile."""
-        return self._park(DelayedFetch(self._services.cluster, readings, self.params))
+        return self._park_and_answer(DelayedFetch(self._services.cluster, readings, self.params))
 
-    async def _park(self, enough: DelayedFetch) -> FetchResponse:
+    async def _park_and_answer(self, enough: DelayedFetch) -> FetchResponse:
         services, call, params = self._services, self._call, self.params
         parked = perf_counter()
         in_time = await services.fetch_purgatory.wait(enough.keys, enough, self._max_wait_ms, peer=call.peer)
         call.waited_s = perf_counter() - parked
         if not in_time:
             services.metrics.fetch_expirations.of("follower" if params.is_follower else "consumer").add()
-        async with self._place():
+        async with self._long_fetch_place():
             return await self.convert_and_answer(await self._read())
 
-    def _place(self) -> AbstractAsyncContextManager[None]:
+    def _long_fetch_place(self) -> AbstractAsyncContextManager[None]:
         """One of the few places for fetches of many partitions, which are given in the order they came."""
         return self._services.long_fetches if self._is_long else nullcontext()
 
@@ -170,46 +170,48 @@ class Fetch:
         """
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        replaced = await convert_for(self._services, readings, self.params, self._call.peer.seen)
+        converted = await convert_for(self._services, readings, self.params, self._call.peer.seen)
         turn = self._services.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
             if may_have_many_aborted(reading, self.params):
-                answers.append(await self._partition_in_worker(reading, replaced.get(at)))
+                answers.append(await self._answer_partition_in_worker(reading, converted.get(at)))
             else:
-                answers.append(self._partition(reading, replaced.get(at)))
+                answers.append(self._answer_partition(reading, converted.get(at)))
             await turn.next()
-        return self._respond(readings, answers)
+        return self._make_response(readings, answers)
 
-    async def _partition_in_worker(
-        self, reading: PartitionReading, replaced: SizedPiece | Refusal | None
+    async def _answer_partition_in_worker(
+        self, reading: PartitionReading, converted: SizedPiece | Refusal | None
     ) -> PartitionAnswer:
-        """Runs `_partition` in a worker thread, and has the response encoded there.
+        """Runs `_answer_partition` in a worker thread, and has the response encoded there.
 
         Takes one of the few places for long fetches, since the aborted transactions of many fetches add up.
         """
         self._call.has_many_items = True
         async with nullcontext() if self._is_long else self._services.long_fetches:
-            return await self._services.run_in_worker(self._partition, reading, replaced)
+            return await self._services.run_in_worker(self._answer_partition, reading, converted)
 
     def answer(
-        self, readings: Sequence[PartitionReading], replaced: Mapping[int, SizedPiece | Refusal]
+        self, readings: Sequence[PartitionReading], converted: Mapping[int, SizedPiece | Refusal]
     ) -> FetchResponse:
-        """The answer with what was read, but for what is replaced, by its index."""
-        return self._respond(readings, [self._partition(each, replaced.get(at)) for at, each in enumerate(readings)])
+        """The answer with what was read, but for what is converted, by its index."""
+        return self._make_response(
+            readings, [self._answer_partition(each, converted.get(at)) for at, each in enumerate(readings)]
+        )
 
-    def _partition(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> PartitionAnswer:
-        if isinstance(replaced, Refusal) and replaced.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+    def _answer_partition(self, reading: PartitionReading, converted: SizedPiece | Refusal | None) -> PartitionAnswer:
+        if isinstance(converted, Refusal) and converted.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             self._call.peer.seen.lost[ZSTD] += 1
-        return reading.interest, partition_data(reading, replaced, self.params)
+        return reading.interest, partition_data(reading, converted, self.params)
 
-    def _respond(self, readings: Sequence[PartitionReading], answers: list[PartitionAnswer]) -> FetchResponse:
+    def _make_response(self, readings: Sequence[PartitionReading], answers: list[PartitionAnswer]) -> FetchResponse:
         """The response; an empty one for a client above its quota."""
         if self._call.quota is not UNLIMITED and not self.params.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
             if self._call.quota.count_fetch(size_bytes):
                 return self._empty_response()
-        _count(self._services, readings, answers, self.params)
+        _count_fetch(self._services, readings, answers, self.params)
         return response_of(self._context, answers, self._services.cluster, self._call.peer.listener)
 
     def _empty_response(self) -> FetchResponse:
@@ -220,7 +222,7 @@ class Fetch:
         return FetchResponse()
 
 
-def _count(
+def _count_fetch(
     services: "Services", readings: Sequence[PartitionReading], answers: Sequence[PartitionAnswer], params: FetchParams
 ) -> None:
     metrics = services.metrics

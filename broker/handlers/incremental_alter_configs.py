@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 async def handle(
     services: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    alter = partial(_alter, services, change=SettingsChange(by=call.requester, is_check=request.validate_only))
+    alter = partial(_alter_resource, services, change=SettingsChange(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, alter, call.turn)
@@ -51,7 +51,7 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     )
 
 
-def _alter(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
+def _alter_resource(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
     check_changes(
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],

@@ -56,7 +56,7 @@ async def handle(services: "Services", request: MetadataRequest, call: Call) -> 
     access = call.access
     turn = call.turn
     names, ids = await _names_and_ids(request.topics or (), call.version, turn)
-    operations = Operations(access, is_asked=request.include_topic_authorized_operations)
+    operations = TopicOperations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
         topics = []
         for topic in tuple(cluster.topics.values()):
@@ -90,7 +90,7 @@ def refuse(request: MetadataRequest, error: ApiError, call: Call) -> MetadataRes
     )
 
 
-class Operations:
+class TopicOperations:
     """What may be done with topics, as far as the client asks."""
 
     __slots__ = ("_access", "_is_asked")
@@ -99,7 +99,7 @@ class Operations:
         self._access = access
         self._is_asked = is_asked
 
-    def on(self, name: str) -> int:
+    def of_topic(self, name: str) -> int:
         return self._access.authorized_operations(TOPIC, name) if self._is_asked else NOT_ASKED
 
 
@@ -121,7 +121,7 @@ async def _names_and_ids(
 
 
 async def _describe_by_id(
-    cluster: MetadataImage, topic_id: UUID, access: Access, operations: Operations, turn: Turn
+    cluster: MetadataImage, topic_id: UUID, access: Access, operations: TopicOperations, turn: Turn
 ) -> MetadataResponseTopic:
     await turn.next()
     topic = cluster.topic_of(topic_id)
@@ -137,7 +137,7 @@ async def _describe_by_name(
     names: Iterable[str],
     request: MetadataRequest,
     call: Call,
-    operations: Operations,
+    operations: TopicOperations,
 ) -> list[MetadataResponseTopic]:
     creates = request.allow_auto_topic_creation and services.settings.auto_create_topics_enable
     topics: list[MetadataResponseTopic] = []
@@ -201,16 +201,18 @@ async def _create_topics(services: "Services", names: Sequence[str], call: Call)
     return set(created)
 
 
-def _make_absent_topic(name: str, code: ErrorCode, operations: Operations) -> MetadataResponseTopic:
+def _make_absent_topic(name: str, code: ErrorCode, operations: TopicOperations) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=code,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=operations.on(name),
+        topic_authorized_operations=operations.of_topic(name),
     )
 
 
-async def _describe(topic: Topic, operations: Operations, cluster: MetadataImage, turn: Turn) -> MetadataResponseTopic:
+async def _describe(
+    topic: Topic, operations: TopicOperations, cluster: MetadataImage, turn: Turn
+) -> MetadataResponseTopic:
     partitions = await turn.map(
         lambda partition: _describe_partition(partition, cluster), tuple(topic.partitions.values())
     )
@@ -219,7 +221,7 @@ async def _describe(topic: Topic, operations: Operations, cluster: MetadataImage
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=partitions,
-        topic_authorized_operations=operations.on(topic.name),
+        topic_authorized_operations=operations.of_topic(topic.name),
     )
 
 

@@ -87,14 +87,14 @@ def _make_response(
     return OffsetCommitResponse(
         topics=tuple(
             OffsetCommitResponseTopic(
-                name=topic.name, partitions=_partitions(topic.name, topic.partitions, codes, otherwise)
+                name=topic.name, partitions=_make_partitions(topic.name, topic.partitions, codes, otherwise)
             )
             for topic in request.topics
         )
     )
 
 
-def _partitions(
+def _make_partitions(
     topic: str,
     asked: Sequence[OffsetCommitRequestPartition],
     codes: Mapping[TopicPartition, ErrorCode],

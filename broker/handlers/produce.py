@@ -73,10 +73,10 @@ def handle(
     services: "Services", request: ProduceRequest, call: Call
 ) -> ResponseOrNone | Coroutine[Any, Any, ResponseOrNone]:
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
-    items = _items(request)
+    items = _list_partitions(request)
     _check_transactional_ids(request, items)
     if items:
-        call.peer.seen.count_records(_records(items[0][1]))
+        call.peer.seen.count_records(_records_of(items[0][1]))
     append = RequestAppend(services)
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True
@@ -84,7 +84,7 @@ def handle(
     jobs: Jobs = []
     outcomes = [_produce(services, request, name, data, call, append, jobs) for name, data in items]
     if jobs:
-        return _handle_rest(services, request, call, outcomes, jobs, append)
+        return _finish_jobs_and_answer(services, request, call, outcomes, jobs, append)
     return _answer(services, request, call, outcomes, append)
 
 
@@ -97,10 +97,10 @@ async def _handle_in_turns(
     for name, data in items:
         outcomes.append(_produce(services, request, name, data, call, append, jobs))
         await turn.next()
-    return await _handle_rest(services, request, call, outcomes, jobs, append)
+    return await _finish_jobs_and_answer(services, request, call, outcomes, jobs, append)
 
 
-async def _handle_rest(
+async def _finish_jobs_and_answer(
     services: "Services",
     request: ProduceRequest,
     call: Call,
@@ -169,13 +169,13 @@ def refuse(request: ProduceRequest, error: ApiError, call: Call) -> ProduceRespo
     )
 
 
-def _items(request: ProduceRequest) -> Items:
+def _list_partitions(request: ProduceRequest) -> Items:
     """A partition that is named twice gets what comes last, as in Kafka."""
     items = [(topic.name, data) for topic in request.topic_data for data in topic.partition_data]
     return items if len(items) < 2 else list({(name, data.index): (name, data) for name, data in items}.values())
 
 
-def _records(data: PartitionProduceData) -> memoryview:
+def _records_of(data: PartitionProduceData) -> memoryview:
     records = data.records
     return records if isinstance(records, memoryview) else memoryview(b"" if records is None else records)
 
@@ -223,7 +223,7 @@ def _produce(
     outcome = PartitionOutcome(name, data.index)
     check = None
     try:
-        records = _records(data)
+        records = _records_of(data)
         topic, partition = _admit(services, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_verify_transaction, services, outcome, request.transactional_id, records, call.version)

@@ -57,11 +57,11 @@ ON_CLUSTER = {
 }
 
 
-def cluster(operation: AclOperation) -> AuthorizationRule:
+def cluster_rule(operation: AclOperation) -> AuthorizationRule:
     return AuthorizationRule(whole=(ON_CLUSTER[operation],))
 
 
-def topics(
+def topic_items(
     operation: AclOperation, *, field: str = "topics", answers: str = "topics", name: str = "name"
 ) -> AuthorizedItems:
     return AuthorizedItems(field=field, answers=answers, judge=each(operation, ResourceType.TOPIC, name))
@@ -72,11 +72,11 @@ WRITE_TRANSACTION = needs(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "tr
 MEMBER = AuthorizationRule(whole=(READ_GROUP,))
 
 
-def since(version: int, check: Check) -> Check:
+def check_since(version: int, check: Check) -> Check:
     return lambda access, request, asked: check(access, request, asked) if asked >= version else None
 
 
-def before(version: int, check: Check) -> Check:
+def check_before(version: int, check: Check) -> Check:
     return lambda access, request, asked: check(access, request, asked) if asked < version else None
 
 
@@ -108,7 +108,7 @@ def _begins_with_transactional_batch(records: memoryview | bytes) -> bool:
     return is_whole and bool(records[LOW_ATTRIBUTES_OFFSET] & TRANSACTIONAL_BIT)
 
 
-def check_producer_id(access: Access, request: Any, version: int) -> ApiError | None:
+def check_init_producer_id(access: Access, request: Any, version: int) -> ApiError | None:
     if request.transactional_id is not None:
         return WRITE_TRANSACTION(access, request, version)
     if access.may_see(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME):
@@ -118,7 +118,7 @@ def check_producer_id(access: Access, request: Any, version: int) -> ApiError | 
     return make_denial(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
-def check_markers(access: Access, request: Any, version: int) -> ApiError | None:
+def check_write_txn_markers(access: Access, request: Any, version: int) -> ApiError | None:
     if access.may_see(AclOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         return None
     return ON_CLUSTER[AclOperation.CLUSTER_ACTION](access, request, version)
@@ -149,12 +149,12 @@ def make_offset_for_leader_epoch_judge(access: Access, request: Any, version: in
     return each(AclOperation.DESCRIBE, ResourceType.TOPIC, "topic")(access, request, version)
 
 
-def judge_describe_producers(access: Access, request: Any, version: int) -> Judge:
+def make_describe_producers_judge(access: Access, request: Any, version: int) -> Judge:
     judge = each(AclOperation.READ, ResourceType.TOPIC)(access, request, version)
     return lambda topic: judge(topic) if is_legal_name(topic.name) else None
 
 
-def configs(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
+def configs_judge(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
     """Topics by themselves, all else by the cluster; types that are not known, and repetitions, are the handler's."""
 
     def judge(access: Access, request: Any, version: int) -> Judge:
@@ -182,19 +182,19 @@ _COORDINATED = {
 }
 
 
-def check_coordinator(access: Access, request: Any, version: int) -> ApiError | None:
+def check_find_coordinator(access: Access, request: Any, version: int) -> ApiError | None:
     """For versions with one key."""
-    return judge_find_coordinator(access, request, version)(request.key) if version < 4 else None
+    return make_find_coordinator_judge(access, request, version)(request.key) if version < 4 else None
 
 
-def judge_find_coordinator(access: Access, request: Any, version: int) -> Judge:
+def make_find_coordinator_judge(access: Access, request: Any, version: int) -> Judge:
     kind, operation = _COORDINATED.get(request.key_type, (None, AclOperation.DESCRIBE))
     if kind is None:
         return lambda key: None
     return each(operation, kind, "")(access, request, version)
 
 
-def groups(operation: AclOperation, field: str, answers: str, name: str = "") -> AuthorizedItems:
+def group_items(operation: AclOperation, field: str, answers: str, name: str = "") -> AuthorizedItems:
     return AuthorizedItems(field=field, answers=answers, judge=each(operation, ResourceType.GROUP, name))
 
 

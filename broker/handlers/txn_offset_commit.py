@@ -50,7 +50,7 @@ async def handle(services: "Services", request: TxnOffsetCommitRequest, call: Ca
             await call.turn.next()
         batch = known[at : at + OFFSETS_A_BATCH]
         try:
-            codes |= await _commit(services, request, batch, call.version)
+            codes |= await _commit_batch(services, request, batch, call.version)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}
     return _make_response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, call.version)
@@ -70,7 +70,7 @@ def _new_offset(topic: str, asked: TxnOffsetCommitRequestPartition) -> NewOffset
     )
 
 
-async def _commit(
+async def _commit_batch(
     services: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""

@@ -36,7 +36,7 @@ def handle(services: "Services", request: UpdateFeaturesRequest, call: Call) -> 
     for update in {update.feature: update for update in request.feature_updates}.values():
         code, message = ErrorCode.NONE, None
         try:
-            _ensure_level(update, supported, levels, call.version)
+            _ensure_valid_update(update, supported, levels, call.version)
             if update.feature in supported:  # one that is not may only be turned off
                 levels[update.feature] = update.max_version_level
         except ApiError as error:
@@ -52,7 +52,7 @@ def refuse(request: UpdateFeaturesRequest, error: ApiError, call: Call) -> Updat
     return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
 
 
-def _ensure_level(
+def _ensure_valid_update(
     update: FeatureUpdateKey, known: Mapping[str, FeatureRange], levels: dict[str, int], version: int
 ) -> None:
     """Raises ApiError INVALID_UPDATE_VERSION."""

@@ -41,7 +41,7 @@ async def handle(services: "Services", request: WriteTxnMarkersRequest, call: Ca
         for topic in asked.topics:
             await call.turn.next()
             for index in dict.fromkeys(topic.partition_indexes):
-                code = await _write_one(services, marker, topic.name, index, call.turn)
+                code = await _write_marker(services, marker, topic.name, index, call.turn)
                 _set_code(codes, asked.producer_id, topic.name, index, code)
                 await call.turn.next()
     return _make_response(codes)
@@ -91,7 +91,7 @@ def _make_response(codes: Codes) -> WriteTxnMarkersResponse:
     )
 
 
-async def _write_one(services: "Services", marker: ProducerMarker, topic: str, index: int, turn: Turn) -> ErrorCode:
+async def _write_marker(services: "Services", marker: ProducerMarker, topic: str, index: int, turn: Turn) -> ErrorCode:
     try:
         await services.transactions.markers.write_at_leader(marker, topic, index, turn)
     except ApiError as error:

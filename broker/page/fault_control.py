@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...network.page.page_query import PageQuery, QueryFault
 from ..faults.control_operation import ID
 from ..faults.fault import Fault
-from ..faults.fault_fields import own_fields
+from ..faults.fault_fields import own_field_names
 from ..faults.kinds import KINDS
 from ..faults.kinds.hook import HookFault
 
@@ -67,7 +67,7 @@ class FaultControl:
             "now_ms": clock["now_ms"],
             "clock_stands": clock["paused"],
             "kinds": [
-                {"kind": name, "fields": [*own_fields(kind)], "does": (kind.__doc__ or "").strip()}
+                {"kind": name, "fields": [*own_field_names(kind)], "does": (kind.__doc__ or "").strip()}
                 for name, kind in KINDS.items()
                 if kind is not HookFault
             ],

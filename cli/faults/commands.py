@@ -66,12 +66,12 @@ def kinds(as_json: AsJson = False) -> None:
     from dataclasses import fields
 
     from ...broker.faults.fault import Fault
-    from ...broker.faults.fault_fields import own_fields
+    from ...broker.faults.fault_fields import own_field_names
     from ...broker.faults.kinds import KINDS
 
     common = [each.name for each in fields(Fault)]
     rows = [
-        {"kind": name, "fields": [*own_fields(kind)], "does": (kind.__doc__ or "").strip()}
+        {"kind": name, "fields": [*own_field_names(kind)], "does": (kind.__doc__ or "").strip()}
         for name, kind in KINDS.items()
     ]
     if as_json:

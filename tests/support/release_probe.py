@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepdown.broker.faults.error_responses import codes_in
+from stepdown.broker.faults.error_responses import error_codes_in
 from stepdown.protocol.api import API, ApiKey, ApiSpec
 from stepdown.protocol.frame import decode_response
 from stepdown.protocol.kafka_releases import api_name, release_of, versions_of
@@ -164,7 +164,7 @@ async def _ask(host: str, port: int, spec: ApiSpec, version: int) -> Any:
         request = replace(request, group_id=GROUP)
     async with await RawClient.connect(host, port) as client:
         try:
-            return sorted(codes_in(await client.send(request, version)))
+            return sorted(error_codes_in(await client.send(request, version)))
         except ConnectionError:
             return CLOSED
 

@@ -9,7 +9,7 @@ from ....protocol.schema import Piece
 from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import corrupt_frame, has_records, with_corrupt_records
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import one_of
+from ..field_parsers import make_choice_parser
 from ..passing_request import PassingRequest
 
 OF_RECORDS: Final = ("crc", "truncated")
@@ -20,7 +20,7 @@ class CorruptFault(Fault):
     """Corrupts fetched records (`what`: `crc`, `truncated`) or any answer (`correlation_id`, `length`, `garbage`)."""
 
     kind: ClassVar[str] = "corrupt"
-    what: str = field_with_parser(one_of(*OF_RECORDS, "correlation_id", "length", "garbage"))
+    what: str = field_with_parser(make_choice_parser(*OF_RECORDS, "correlation_id", "length", "garbage"))
 
     def __post_init__(self) -> None:
         if self.what in OF_RECORDS and not self.api:

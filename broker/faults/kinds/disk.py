@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from ....protocol.api import ApiKey
 from ..fault import OF_REQUESTS, Fault, FaultPlace, field_with_parser
-from ..field_parsers import one_of, parse_positive
+from ..field_parsers import make_choice_parser, parse_positive
 
 ERRORS: Final = {"full": errno.ENOSPC, "error": errno.EIO}
 
@@ -18,7 +18,7 @@ class DiskWriteFault(Fault):
     kind: ClassVar[str] = "disk"
     missing_fields: ClassVar[tuple[str, ...]] = OF_REQUESTS
     times: int | None = field_with_parser(parse_positive, None)
-    what: str = field_with_parser(one_of(*ERRORS))
+    what: str = field_with_parser(make_choice_parser(*ERRORS))
 
     @property
     def error_number(self) -> int:

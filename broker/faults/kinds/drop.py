@@ -7,9 +7,9 @@ from ....network.answerer import CloseConnection
 from ....protocol.api import ApiKey
 from ....protocol.schema import Piece
 from ..armed_fault_state import ArmedFaultState
-from ..corrupt_responses import truncate_after
+from ..corrupt_responses import close_connection_after
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import WHEN, count
+from ..field_parsers import WHEN, parse_count
 from ..passing_request import PassingRequest
 
 
@@ -21,7 +21,7 @@ class DropFault(Fault):
     sends_whole_answer: ClassVar[bool] = False
     exclusive: ClassVar[tuple[str, ...]] = ("when", "bytes")
     when: str = field_with_parser(WHEN, "before")
-    bytes: int | None = field_with_parser(count, None)
+    bytes: int | None = field_with_parser(parse_count, None)
 
     def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when) if self.bytes is None else FaultPlace.ENCODED
@@ -34,4 +34,4 @@ class DropFault(Fault):
 
     def act_on_bytes(self, pieces: list[Piece]) -> list[Piece]:
         assert self.bytes is not None
-        return truncate_after(pieces, self.bytes)
+        return close_connection_after(pieces, self.bytes)

@@ -9,7 +9,7 @@ from ....protocol.records.layout import MAGIC_OFFSET, MAGIC_V2, NO_PRODUCER_ID, 
 from ....protocol.records.record import Buffer
 from ....protocol.records.v2_header import read_header, write_header
 from ..armed_fault_state import ArmedFaultState
-from ..error_responses import split
+from ..error_responses import split_request
 from ..fault import Fault, field_with_parser
 from ..field_parsers import parse_apis
 from ..passing_request import PassingRequest
@@ -28,7 +28,7 @@ class DuplicateFault(Fault):
         return Fault.is_for(self, request) and not request.call.request.transactional_id
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
-        _, part = split(request.call.request, self.is_about, request.topic_name)
+        _, part = split_request(request.call.request, self.is_about, request.topic_name)
         if part is not None:
             await request.handle(_without_producer(part))
 

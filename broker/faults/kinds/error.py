@@ -10,7 +10,7 @@ from ....protocol.messages.fetch import FetchableTopicResponse, FetchResponse, P
 from ...fetch.session import FIRST_VERSION_WITH_SESSIONS, FIRST_VERSION_WITH_TOPIC_IDS
 from .. import field_parsers
 from ..armed_fault_state import ArmedFaultState
-from ..error_responses import with_error
+from ..error_responses import with_error_code
 from ..fault import Fault, FaultPlace, field_with_parser
 from ..field_parsers import WHEN
 from ..passing_request import PassingRequest
@@ -34,7 +34,7 @@ class ErrorFault(Fault):
     """Answers with an error code: for each matching partition, or, if it names none, as the API refuses a request."""
 
     kind: ClassVar[str] = "error"
-    code: ErrorCode = field_with_parser(field_parsers.code)
+    code: ErrorCode = field_with_parser(field_parsers.parse_error_code)
     when: str = field_with_parser(WHEN, "before")
 
     def fault_place(self, key: ApiKey) -> FaultPlace:
@@ -45,7 +45,7 @@ class ErrorFault(Fault):
         if call.key is ApiKey.FETCH:
             call.request = replace(call.request, max_wait_ms=0)
         if call.key is ApiKey.FETCH or (self.is_for_partitions and call.key not in FAILS_BY_PARTITION):
-            request.change_later(lambda response: self._change_response(request, response))
+            request.change_response_later(lambda response: self._change_response(request, response))
             return None
         error = ApiError(f"fault {state.number}", self.code)
         if not self.is_for_partitions:
@@ -64,7 +64,7 @@ class ErrorFault(Fault):
         elif not self.is_for_partitions:
             return request.refuse(ApiError("a fault", self.code))
         whole_topics = call.key is ApiKey.METADATA and self.partition is None
-        return with_error(
+        return with_error_code(
             response, call.version, self.code, self.is_about, request.topic_name, whole_topics=whole_topics
         )
 

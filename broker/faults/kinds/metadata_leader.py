@@ -20,7 +20,7 @@ class MetadataLeaderFault(Fault):
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.METADATA,)
     api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.METADATA,))
     times: int | None = field_with_parser(parse_positive, None)
-    leader: int = field_with_parser(field_parsers.leader)
+    leader: int = field_with_parser(field_parsers.parse_leader)
 
     def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER

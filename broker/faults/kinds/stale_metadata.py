@@ -26,7 +26,7 @@ class StaleMetadataFault(Fault):
     def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
-    def arm(self, state: ArmedFaultState, services: "Services") -> None:
+    def on_arm(self, state: ArmedFaultState, services: "Services") -> None:
         state.leaders[services.cluster.node_id] = leaders_now(services.cluster)
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:

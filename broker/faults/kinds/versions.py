@@ -20,7 +20,7 @@ class VersionsFault(Fault):
     missing_fields: ClassVar[tuple[str, ...]] = ("versions", "topic", "partition", "group")
     api: tuple[ApiKey, ...] = field_with_parser(parse_apis)
     times: int | None = field_with_parser(parse_positive, None)
-    only: Versions = field_with_parser(field_parsers.versions, NO_VERSIONS)
+    only: Versions = field_with_parser(field_parsers.parse_versions, NO_VERSIONS)
 
     def ensure_can_fire(self) -> None:
         for key in self.api:

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from ....protocol.api import ApiKey
 from ....protocol.messages.fetch import FetchResponse
 from ..armed_fault_state import ArmedFaultState
-from ..corrupt_responses import with_watermarks
+from ..corrupt_responses import with_higher_watermarks
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import number, parse_apis
+from ..field_parsers import parse_apis, parse_int
 from ..passing_request import PassingRequest
 
 
@@ -19,8 +19,8 @@ class WatermarkFault(Fault):
     kind: ClassVar[str] = "watermark"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.FETCH,)
     api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.FETCH,))
-    high_watermark: int = field_with_parser(number, 0)
-    last_stable_offset: int = field_with_parser(number, 0)
+    high_watermark: int = field_with_parser(parse_int, 0)
+    last_stable_offset: int = field_with_parser(parse_int, 0)
 
     def ensure_can_fire(self) -> None:
         Fault.ensure_can_fire(self)
@@ -34,6 +34,6 @@ class WatermarkFault(Fault):
         return isinstance(response, FetchResponse)
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
-        return with_watermarks(
+        return with_higher_watermarks(
             response, self.high_watermark, self.last_stable_offset, self.is_about, request.topic_name
         )

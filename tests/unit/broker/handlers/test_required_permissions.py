@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from stepdown.broker.handlers import SERVED
-from stepdown.broker.handlers.required_permissions import ON_CLUSTER, check_markers
+from stepdown.broker.handlers.required_permissions import ON_CLUSTER, check_write_txn_markers
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.primitives import Primitive
 from stepdown.protocol.schema import schema_of
@@ -45,7 +45,7 @@ def test_what_has_names_of_topics_asks_for_a_right_on_topics(key: ApiKey) -> Non
     that they may not see.
     """
     rule = SERVED[key].rule
-    on_cluster = (*ON_CLUSTER.values(), check_markers)
+    on_cluster = (*ON_CLUSTER.values(), check_write_txn_markers)
     assert (
         any(check in on_cluster for check in rule.whole)
         or (rule.items is not None and "topic" in rule.items.field)
