@@ -17,8 +17,8 @@ from ..network.answerer import Answerer
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.server import HttpServer
-from ..network.line_limit import LineLimit
 from ..network.listener import ConnectionLimits, Server, address_in_bind_errors
+from ..network.log_line_limit import LogLineLimit
 from ..network.loop_watch import LoopWatch
 from ..network.peer import Peer
 from ..network.sender import Sender
@@ -94,7 +94,7 @@ class Broker(Services):
         pages = pages_of(self, lambda: self.is_ready)
         self._http = HttpServer(pages, private_pages_of(self), access, site=site_of(state, access))
         self._upkeep = LogMaintenance(self)
-        self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of, LineLimit(self.clock))
+        self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of, LogLineLimit(self.clock))
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
         self.cleaner = Cleaner(self, self.topics)
         register_gauges(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
@@ -120,7 +120,7 @@ class Broker(Services):
 
     @property
     def connections(self) -> int:
-        return self._server.connections
+        return self._server.connection_count
 
     async def start(self) -> None:
         """Returns when clients are served.
@@ -206,9 +206,9 @@ class Broker(Services):
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
-        from ..network.admission.listener_admission import SecuredListeners
+        from ..network.admission.listener_admission import SharedByListeners
 
-        shared = SecuredListeners(
+        shared = SharedByListeners(
             self.metrics.failed_authentications,
             partial(RequestMeter, self.metrics),
             self.clock,
@@ -217,7 +217,7 @@ class Broker(Services):
             self._shared.lines,
         )
         for name in secured:
-            self._admissions[name] = shared.listener(name, partial(self._security_of, name))
+            self._admissions[name] = shared.make_admission(name, partial(self._security_of, name))
 
     def _security_of(self, listener: str) -> ListenerSecurity:
         return self.topics.configuration.settings.listener_security[listener]

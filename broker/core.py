@@ -20,7 +20,7 @@ from ..network.admission.shared_by_connections import make_unread_answers_budget
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.converted_piece import ConversionMemory
-from ..network.line_limit import LineLimit
+from ..network.log_line_limit import LogLineLimit
 from ..network.memory_budget import MemoryBudget
 from ..network.output_buffer_pool import BufferPool
 from ..network.turn import Turns
@@ -119,7 +119,7 @@ class Core:
         self.conversion_memory = ConversionMemory(self.conversion_budget, BufferPool(), self.workers)
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)
-        self.failed_appends = LineLimit(self.clock)
+        self.failed_appends = LogLineLimit(self.clock)
         self.denials = PeerLogLimit(self.clock)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from ..network.clock import Clock
-from ..network.line_limit import LineLimit, repetition_text
+from ..network.log_line_limit import LogLineLimit, repetition_text
 from ..network.metrics.instruments import Instruments
 
 REFUSE_MS = 1_000
@@ -56,22 +56,22 @@ class AllowList:
     def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock) -> None:
         self.networks = networks
         self._clock = clock
-        self._lines = LineLimit(clock)
+        self._lines = LogLineLimit(clock)
 
-    def refuse_ms(self, address: str) -> int:
+    def refusal_delay_ms(self, address: str) -> int:
         """0: a connection from there is welcome; else it is closed after that time, and a line says why."""
         why = self._reason_to_refuse(address)
         if not why:
             return 0
-        left_out = self._lines.count_left_out(address)
+        left_out = self._lines.try_to_log(address)
         if left_out is not None:
             log.warning("refusing %s%s: %s; see allow in the settings", address, repetition_text(left_out), why)
         return REFUSE_MS
 
-    def pause_ms(self) -> int:
+    def server_pause_ms(self) -> int:
         return 0
 
-    def pause_at_ms(self, listener: str) -> int:
+    def listener_pause_ms(self, listener: str) -> int:
         return 0
 
     def _reason_to_refuse(self, address: str) -> str:

@@ -243,7 +243,7 @@ class Gateway:
 
     async def snapshot_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
         """Of each family of metrics, a function that makes it of its values now; it may be called in any thread."""
-        async for family in self.metrics.instruments.read(self._turns.begin()):
+        async for family in self.metrics.instruments.take_snapshots(self._turns.begin()):
             yield family
 
     def start_warning_of_acls_by_host(self) -> None:
@@ -265,7 +265,7 @@ class Gateway:
             )
 
     async def _render_client_report(self) -> bytes:
-        return await self.run_in_worker(partial(render_report, self.clients.document_maker()))
+        return await self.run_in_worker(partial(render_report, self.clients.make_document_maker()))
 
     # Starting
 
@@ -274,9 +274,9 @@ class Gateway:
         security = self.settings.network.listener_security[LISTENER]
         if security == ListenerSecurity():
             return
-        from ..network.admission.listener_admission import SecuredListeners
+        from ..network.admission.listener_admission import SharedByListeners
 
-        shared = SecuredListeners(
+        shared = SharedByListeners(
             self.metrics.failed_authentications,
             lambda name, version: self.metrics.meter_of(36, version, version),
             self.clock,
@@ -284,7 +284,7 @@ class Gateway:
             find_no_credential,
             self._shared.lines,
         )
-        self._admission = shared.listener(LISTENER, lambda: security)
+        self._admission = shared.make_admission(LISTENER, lambda: security)
 
     def _open_port(self, broker: int) -> None:
         if not self._is_stopping and self.settings.addresses == PORTS:
@@ -349,7 +349,7 @@ class Gateway:
                 peer.host, peer.port = address
         elif self.settings.proxy_protocol == REQUIRED:
             raise CloseConnection("it has no PROXY header; see proxy.protocol in the settings")
-        if self._allowed.refuse_ms(peer.host):
+        if self._allowed.refusal_delay_ms(peer.host):
             raise CloseConnection("its address may not connect")
         if then is not None:
             await then()

@@ -71,7 +71,7 @@ class PageViews:
             "log_directories": [],
             "brokers": self._list_addresses(),
             "counts": {"connections": self.count_connections(), "clients": len(self.clients)},
-            "kafka_4_refuses": await self.work(self.clients.refusals_counter()),
+            "kafka_4_refuses": await self.work(self.clients.make_refused_clients_counter()),
             "traffic": {"bytes_in": metrics.client_bytes.value, "bytes_out": metrics.upstream_bytes.value},
             "requests": await sum_durations(
                 ((row[0][0], row) for row in metrics.request_seconds.rows()), self.turns.begin()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from ..network.clock import Clock
-from ..network.line_limit import LineLimit, repetition_text
+from ..network.log_line_limit import LogLineLimit, repetition_text
 from ..network.worker_threads import WorkerThreads
 from ..protocol.errors import DiskFault
 from ..storage.files.files import Files
@@ -25,7 +25,7 @@ class ReportFile:
         self._clock = clock
         self._threads = threads
         self._files = Files()
-        self._lines = LineLimit(clock)
+        self._lines = LogLineLimit(clock)
         self._writing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -46,7 +46,7 @@ class ReportFile:
         try:
             await self._threads.run(partial(self._files.replace, self._path, text, sync=False, private=True))
         except DiskFault as fault:
-            left_out = self._lines.count_left_out(self._path)
+            left_out = self._lines.try_to_log(self._path)
             if left_out is not None:
                 log.error("the client report is not written%s: %s", repetition_text(left_out), fault)
 

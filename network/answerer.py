@@ -11,7 +11,7 @@ from .peer import Peer
 
 
 class CloseConnection(Exception):
-    """All that is left is to send `last`, an answer that is ready, if any, and to hang up; the message says why."""
+    """Closes the connection, after sending `last`, an encoded answer, if there is one. The message says why."""
 
     def __init__(self, reason: str, *, last: bytes = b"") -> None:
         super().__init__(reason)
@@ -20,9 +20,10 @@ class CloseConnection(Exception):
 
 @dataclass(slots=True)
 class Reply:
-    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready.
+    """A response in pieces, or None if the request has none.
 
-    `throttle_ms`: for how long the peer is not listened to after it. `claim`: the memory that it is charged with.
+    `meter` counts it. `began_s`: when its request came. `ready_s`: when it was ready. `throttle_ms`: how long the
+    connection is muted after it. `claim`: the memory that it is charged with.
     """
 
     pieces: list[Piece] | None
@@ -34,7 +35,7 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """Turns a frame into its reply, or into what to await for it; `after_sending` is called when it was sent."""
+    """Turns a frame into its reply, or a coroutine of it; `after_sending` is called when the reply was sent."""
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
 

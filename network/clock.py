@@ -12,39 +12,37 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A call that has been put off."""
+    """A scheduled call."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Tells the time in milliseconds since the epoch, and calls back after a while."""
+    """Tells the time, and calls functions later. `now_ms`: milliseconds since 1970."""
 
     def now_ms(self) -> int: ...
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
 
     def sweep_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """As `call_later`, for periodic checks. A clock that is moved far ahead by hand calls fewer of them."""
+        """Same as `call_later`, for periodic checks: a clock that is moved far ahead by hand may skip some."""
         ...
 
     async def sleep(self, delay_ms: float) -> None: ...
 
     def monotonic_ms(self) -> int:
-        """Milliseconds since some moment. What measures how long ago something was asks this: unlike the time of day it
-        is never set back.
-        """
+        """Milliseconds since some moment, for measuring durations: unlike the time of day it is never set back."""
         ...
 
     def monotonic_s(self) -> float:
-        """`monotonic_ms` in seconds, with fractions: measures turns of the loop."""
+        """Seconds since some moment, with fractions, to measure turns of the loop."""
         ...
 
     def note_worker_start(self) -> None:
-        """A thread is given work: until `note_worker_end`, a clock that is moved by hand rings no timer."""
+        """A thread begins work: until `note_worker_end`, a clock that is moved by hand fires no timer."""
 
     def note_worker_end(self) -> None:
-        """The loop has the result of the thread."""
+        """The loop has the thread's result."""
 
 
 LATE_S = 1.0
@@ -54,8 +52,8 @@ GRACE_S = 5.0
 class LoopClock:
     """The machine's time and the running event loop's timers.
 
-    A timer that is late because we did not run (SIGSTOP, a laptop that slept) is put off once more, by as much as it is
-    late, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires. `forgives=False`
+    If a timer is late because the process did not run (SIGSTOP, a laptop that slept), it is delayed once more by the
+    same time, at most 5 s, so that heartbeats that arrived meanwhile are read before anything expires. `forgives=False`
     switches this off.
     """
 
@@ -86,7 +84,7 @@ class LoopClock:
 
 
 class _LoopTimer:
-    """Drops its callback when it has rung or was cancelled: the holder of a timer is most often what it calls."""
+    """Drops its callback once it has fired or was cancelled, since the callback's owner often holds the timer."""
 
     __slots__ = ("_callback", "_due_s", "_handle", "_loop")
 

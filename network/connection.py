@@ -1,12 +1,12 @@
 """One client's connection: frames in, answers out, one request at a time.
 
-The next request is not looked at before the answer of the last one is made, as Kafka mutes a channel. One read takes up
-to `READ_BYTES`, so it may bring requests that come after this one; while this one is answered, more is read only up to
-`READ_AHEAD_BYTES`, and the rest stays with the kernel. So a peer costs its own unfinished frame, what was read ahead,
-and one response.
+The next request is not handled before the answer to the current one is made, as Kafka mutes a channel. One read takes
+up to `READ_BYTES` and may bring later requests, too; while a request is answered, more is read only up to
+`READ_AHEAD_BYTES`, and the rest stays in the kernel. So a peer costs one incomplete frame, the bytes read ahead and one
+response.
 
-Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
-handler waits for anything, when no whole frame is left, or when the connection's turn ends (turn.py).
+Small answers to requests that were read ahead are sent together, in one system call: when there are many, before a
+handler waits, when no complete frame is left, or when the connection's turn ends (turn.py).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 64 * 1024
 CHARGED_FRAME_BYTES = 32 * 1024
 RESTRICTED_BYTES = 4 * 1024
-"""Bytes of a frame before authentication, and bytes read ahead of any frame, that are charged to no memory budget."""
+"""Frames before authentication, and bytes read ahead, are charged to no budget up to this size."""
 MOST_NAME_LOGGED = 100
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
@@ -45,10 +45,10 @@ log = logging.getLogger(__name__)
 class Connection:
     """Serves one accepted socket until it ends.
 
-    `asked_ms`: when its latest whole request, or the end of a TLS handshake before a login, came; `is_busy`: a request
-    is being answered; `is_waiting`: the request is with its handler. `first` is awaited before the first request is
-    read, and its errors end `serve` like those of a request; `at_end` is called at the end. `is_restricted`: the peer
-    is not authenticated.
+    `asked_ms`: when its latest complete request came, or a TLS handshake before a login ended. `is_busy`: a request is
+    being answered. `is_waiting`: its handler has not returned yet. `first` is awaited before the first request is read;
+    its errors end `serve` like those of a request. `at_end` is called at the end. `is_restricted`: the peer is not
+    authenticated.
     """
 
     def __init__(
@@ -76,24 +76,26 @@ class Connection:
         self._free_frame_bytes = CHARGED_FRAME_BYTES
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
-        peer.release_frame, peer.release_parsed_request = self._release, self._release_parsed_claim
+        peer.release_frame, peer.release_parsed_request = self._release_claims, self._release_parsed_claim
         peer.allow_frame_reclaim = self._allow_frame_reclaim
         self._frame_claim: Claim | None = None
         self._parsed_claim: Claim | None = None
         self._read_ahead_claim: Claim | None = None
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
-        self._unread = UnreadAnswer(wire, peer, shared, self._give_up_answer)
+        self._unread = UnreadAnswer(wire, peer, shared, self._close_for_unread_answer)
         self._turn = peer.turn
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
         self._muted: asyncio.Future[None] | None = None
-        self._held: list[Reply] = []  # answers that are to leave together
-        self._unsent = b""  # of answers that are held no more
+        self._held: list[Reply] = []  # answers to send together
+        self._unsent = b""  # the rest of answers that are held no more
 
     async def serve(self, answerer: Answerer) -> str:
-        """Answers frames until the peer leaves or breaks the protocol; says why it ended."""
+        """Answers frames until the peer closes or breaks the protocol. Returns why it ended: end, fault, lost or
+        failure.
+        """
         try:
             if self.first is not None:
                 await self.first()
@@ -108,7 +110,7 @@ class Connection:
                     continue
                 if self._turn.is_over():
                     await self._send_held_replies(answerer)
-                    await self._turn.end()
+                    await self._turn.yield_to_others()
                 if self._frame_claim is not None:
                     self._frame_claim.forbid_reclaim()
                 self.is_busy = self.is_waiting = True
@@ -117,7 +119,7 @@ class Connection:
                 if memory_bytes and not self.is_restricted:
                     await self._claim_for_parsed_request(memory_bytes, answerer)
                 answer = answerer.answer(frame, self.peer)
-                del frame  # what waits, or a peer that does not read its answer, must not keep us holding what it sent
+                del frame  # frees the request while a handler waits, or the peer does not read
                 if isinstance(answer, Reply):
                     reply = answer
                 else:
@@ -126,7 +128,7 @@ class Connection:
                 self.is_waiting = False
                 del answer
                 if self._frame_claim is not None or self._parsed_claim is not None:
-                    self._release()
+                    self._release_claims()
                 pieces = reply.pieces
                 if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
                     self._held.append(reply)
@@ -142,8 +144,8 @@ class Connection:
         except (MalformedFrame, CloseConnection) as fault:
             self._log_close(str(fault))
             self.is_waiting = False
-            self._release()
-            drop_traceback(fault)  # with the request in them, while the held answers are sent
+            self._release_claims()
+            drop_traceback(fault)  # its frames hold the request while the held answers are sent
             with suppress(OSError):
                 await self._send_held_replies(answerer)
                 if isinstance(fault, CloseConnection) and fault.last:
@@ -151,7 +153,7 @@ class Connection:
             return "fault"
         except OSError:
             return "lost"
-        except Exception:  # the boundary of a connection: a fault of ours ends it, and no other
+        except Exception:  # a fault of ours ends this connection and no other
             log.exception("closing %s (client %r): unexpected failure", self.peer, self.peer.client_id)
             return "failure"
         finally:
@@ -161,10 +163,10 @@ class Connection:
             self.peer.release_frame = self.peer.release_parsed_request = do_nothing_with_frame
             self.peer.allow_frame_reclaim = do_nothing_with_frame
             self._unread.give_up = do_nothing_with_frame
-            self.first = self.at_end = None  # these know this connection: what it holds is to be free now
+            self.first = self.at_end = None  # breaks the cycle through these, so that memory is freed now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
-        """Until `unrestrict`: reads little at a time, and charges frames that are not small to `memory`."""
+        """Until `unrestrict`, reads little at a time and charges all but small frames to `memory`."""
         self.is_restricted = True
         self._free_frame_bytes = self._read_ahead_bytes = RESTRICTED_BYTES
         self._frame_memory = memory
@@ -172,17 +174,17 @@ class Connection:
             self._parser.max_bytes = min(most_frame_bytes, self._unrestricted_frame_bytes)
 
     def unrestrict(self) -> None:
-        """The peer is authenticated."""
+        """Lifts the restrictions once the peer is authenticated."""
         self.is_restricted = False
         self._free_frame_bytes, self._read_ahead_bytes = CHARGED_FRAME_BYTES, READ_AHEAD_BYTES
         self._frame_memory = self._request_memory
         self._parser.max_bytes = self._unrestricted_frame_bytes
 
     def close(self) -> None:
-        """Hangs up now. What has been read of a request is let go with its claim: others count on its memory."""
+        """Closes now, and frees what was read of a request together with its claim."""
         self._wire.close()
         self._parser.clear()
-        self._release()
+        self._release_claims()
         self._release_read_ahead_claim()
         self._unread.release()
         self._unsent = b""
@@ -208,18 +210,18 @@ class Connection:
             self._muted.set_result(None)
 
     def abort(self) -> None:
-        """Hangs up by a reset: the peer learns nothing of what was sent last."""
-        self._wire.reset()
+        """Closes with a reset, which may drop what was sent last."""
+        self._wire.reset_on_close()
         self.close()
 
     def note_progress(self) -> None:
-        """Counts it as activity when the peer has read anything since the last look."""
+        """Marks the connection as active if the peer has read anything since the last call."""
         if self._wire.sent_bytes != self._seen_sent_bytes:
             self._seen_sent_bytes = self._wire.sent_bytes
             self.last_active_ms = self._clock.monotonic_ms()
 
     def drain(self) -> None:
-        """Finishes the request at hand, then hangs up."""
+        """Finishes the current request, then closes."""
         self._is_draining = True
         if not self.is_busy:
             self.close()
@@ -230,34 +232,34 @@ class Connection:
             if self._held or self._unsent:
                 await self._send_held_replies(answerer)
             if claim is not None:
-                self._unread.begin(claim)
+                self._unread.begin_long_answer(claim)
             await self._sender.send(pieces, self._unread.wait_for_room)
         finally:
             if claim is not None:
                 claim.release()
                 self._unread.release()
-        self._note_replies((reply,), answerer)
+        self._note_sent_replies((reply,), answerer)
 
     async def _send_held_replies(self, answerer: Answerer) -> None:
-        """Sends all that is held. Raises OSError when the peer has gone."""
+        """Sends all held answers. Raises: OSError when the peer has gone."""
         if self._held or self._unsent:
             data, held = self._take_held_replies()
             sent = self._wire.try_send(data) if data else 0
             if sent < len(data):
-                data = data[sent:]  # the rest alone is kept for a peer that does not read
+                data = data[sent:]  # keeps only the rest while the peer does not read
                 await self._sender.send((data,), self._unread.wait_for_room)
-            self._note_replies(held, answerer)
+            self._note_sent_replies(held, answerer)
 
     def _try_to_send_held_replies(self, answerer: Answerer) -> None:
-        """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
+        """Sends held answers as far as the socket takes them now, so that a handler need not wait for this peer."""
         if not self._held:
             return
         data, held = self._take_held_replies()
-        with suppress(OSError):  # found again, and told, when the handler's own answer is sent
+        with suppress(OSError):  # raised again when the handler's own answer is sent
             self._unsent = data[self._wire.try_send(data) :] if data else b""
             if self._unsent:
-                self._unread.keep(len(self._unsent) + self._wire.unsent_bytes)
-        self._note_replies(held, answerer)
+                self._unread.count_unread(len(self._unsent) + self._wire.unsent_bytes)
+        self._note_sent_replies(held, answerer)
         self.is_busy = True
 
     def _take_held_replies(self) -> tuple[bytes, list[Reply]]:
@@ -271,7 +273,7 @@ class Connection:
             self._unread.release()
         return b"".join(parts), held
 
-    def _note_replies(self, replies: Iterable[Reply], answerer: Answerer) -> None:
+    def _note_sent_replies(self, replies: Iterable[Reply], answerer: Answerer) -> None:
         for reply in replies:
             answerer.after_sending(reply)
         self._seen_sent_bytes = self._wire.sent_bytes
@@ -279,7 +281,7 @@ class Connection:
         self.is_busy = False
 
     async def _await_bytes(self) -> None:
-        """Returns when bytes have come that may complete a frame, or the stream has ended."""
+        """Waits for bytes that may complete a frame, or for the end of the stream."""
         held_bytes = self._parser.held_bytes
         if held_bytes:
             await self._claim_for_pending_frame()
@@ -291,7 +293,7 @@ class Connection:
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         if is_half:
-            self._shared.half_frames.keep(self, self.peer.network, held_bytes, self._give_up_half_frame)
+            self._shared.half_frames.keep(self, self.peer.network, held_bytes, self._close_for_half_frame)
         try:
             await self._arrival
         finally:
@@ -303,17 +305,17 @@ class Connection:
     async def _claim_for_pending_frame(self) -> None:
         """Claims the memory of an unfinished large frame (`queued.max.request.bytes`) before more of it is read.
 
-        Raises: MalformedFrame when it is larger than its API may be, CloseConnection when it may not even wait.
+        Raises: MalformedFrame if it is too large for its API, CloseConnection if too many wait for memory.
         """
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._frame_claim is None:
-            self._check_size(size, self._shared.rules())
+            self._check_frame_size(size, self._shared.rules())
             self._frame_claim = await self._claim_for_frame(size)
             self._ms_a_byte = self._shared.rules().grace_ms_per_byte(size)
-            self._frame_claim.allow_reclaim(self._give_up_frame)
+            self._frame_claim.allow_reclaim(self._close_for_slow_frame)
 
     async def _claim_for_parsed_request(self, size_bytes: int, answerer: Answerer) -> None:
-        """Claims the memory of the parsed request. Raises: ConnectionResetError when it was closed meanwhile."""
+        """Claims memory for the parsed request. Raises: ConnectionResetError if the connection was closed meanwhile."""
         budget, network = self._shared.parsed_requests, self.peer.network
         size_bytes = min(size_bytes, budget.limit_bytes)
         self._parsed_claim = budget.try_claim(size_bytes, network)
@@ -342,15 +344,15 @@ class Connection:
         finally:
             self._release_read_ahead_claim()
 
-    def _check_size(self, size: int, rules: RequestRules) -> None:
+    def _check_frame_size(self, size: int, rules: RequestRules) -> None:
         key, most = self._parser.pending_api_key, rules.max_bytes_without_records
         if size > most and key is not None and key != ApiKey.PRODUCE:
             raise MalformedFrame(
                 f"{api_name(key)} request of {size} bytes, {most} is the most; see stepdown.request.max.bytes"
             )
 
-    def _give_up_frame(self) -> None:
-        """Others wait for the memory of a request that is too slow to come."""
+    def _close_for_slow_frame(self) -> None:
+        """Closes: others wait for the memory of a request that arrives too slowly."""
         size, key = self._parser.pending_frame_bytes, self._parser.pending_api_key
         self._log_close(
             f"it sends a request of {size} bytes (API key {key}) too slowly while others wait for request memory; see "
@@ -359,7 +361,7 @@ class Connection:
         self.close()
 
     def _allow_frame_reclaim(self, end_wait: Callable[[], None] | None) -> None:
-        """The parsed request waits in its handler: the budget may take its memory back from now on, for others."""
+        """While the request waits in its handler, lets others have its memory, which ends the wait by `end_wait`."""
         if self._frame_claim is not None:
             self._frame_claim.allow_reclaim(partial(self._give_up_waiting_request, end_wait))
         if self._parsed_claim is not None:
@@ -367,7 +369,7 @@ class Connection:
             self._parsed_claim.allow_reclaim(drop, at_once=end_wait is not None)
 
     def _give_up_waiting_request(self, end_wait: Callable[[], None] | None) -> None:
-        """Others need its memory: frees the frame, and ends the wait or, if that cannot be ended, closes."""
+        """Frees the frame for others. Ends the wait by `end_wait`; without one, closes the connection."""
         self._release_frame_claim()
         if end_wait is not None:
             end_wait()
@@ -375,24 +377,24 @@ class Connection:
         self._log_close(
             "its request waits for an answer while others wait for request memory; see stepdown.request.memory.bytes"
         )
-        self.peer.leave()
+        self.peer.note_departure()
         self.close()
 
-    def _give_up_half_frame(self) -> None:
-        """Too many bytes of requests that are not whole are kept."""
+    def _close_for_half_frame(self) -> None:
+        """Closes: incomplete requests hold too many bytes."""
         self._log_close(
             f"{self._parser.held_bytes} bytes of a request have come, and unfinished requests hold too much memory; "
             "see stepdown.request.memory.bytes"
         )
         self.close()
 
-    def _give_up_answer(self) -> None:
-        """Others need the memory of an answer that is read too slowly."""
+    def _close_for_unread_answer(self) -> None:
+        """Closes: others need the memory of an answer that is read too slowly."""
         self._log_close(
             "it reads its answer too slowly while others need the memory of answers; see "
             "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
-        self.peer.leave()
+        self.peer.note_departure()
         self.close()
 
     def _log_close(self, why: str) -> None:
@@ -406,14 +408,14 @@ class Connection:
         held = self._parser.held_bytes
         if held > RESTRICTED_BYTES and (self._read_ahead_claim is None or held > self._read_ahead_claim.size_bytes):
             self._release_read_ahead_claim()
-            self._read_ahead_claim = self._shared.read_ahead.take(held)
+            self._read_ahead_claim = self._shared.read_ahead.claim_unconditionally(held)
 
     def _release_read_ahead_claim(self) -> None:
         if self._read_ahead_claim is not None:
             self._read_ahead_claim.release()
             self._read_ahead_claim = None
 
-    def _release(self) -> None:
+    def _release_claims(self) -> None:
         self._release_frame_claim()
         self._release_parsed_claim()
 
@@ -428,13 +430,13 @@ class Connection:
             self._frame_claim = None
 
     def _read(self, most_bytes: int = READ_BYTES) -> bool:
-        """Feeds what has arrived to the parser; False when nothing has.
+        """Reads what has arrived and feeds it to the parser; returns False if nothing has.
 
-        While others wait for request memory it is little, until this request has its share of it.
+        Reads little while others wait for request memory, unless this request has its claim.
         """
         if self.is_restricted or (self._frame_claim is None and self._shared.read_ahead.is_full):
             most_bytes = min(most_bytes, RESTRICTED_BYTES)
-        elif self._frame_claim is None and self._request_memory.waiting:
+        elif self._frame_claim is None and self._request_memory.waiting_count:
             most_bytes = min(most_bytes, CHARGED_FRAME_BYTES)
         data = self._wire.try_receive(most_bytes)
         if data is None:
@@ -443,13 +445,13 @@ class Connection:
             self.last_active_ms = self._clock.monotonic_ms()
             self._parser.feed(data)
             if self._frame_claim is not None:
-                self._frame_claim.progress(len(data) * self._ms_a_byte)
+                self._frame_claim.note_progress(len(data) * self._ms_a_byte)
             else:
                 self._claim_read_ahead()
         else:
             self._at_end = True
             self._wire.unwatch()
-            self.peer.leave()
+            self.peer.note_departure()
         return True
 
     def _on_readable(self) -> None:
@@ -465,7 +467,7 @@ class Connection:
                 self._arrival.set_exception(fault)
 
     def _read_ahead(self) -> None:
-        """While a request is being answered: takes a little more, then leaves the rest to the kernel."""
+        """Reads a little more while a request is being answered; the rest stays in the kernel."""
         buffered, most = self._parser.buffered_bytes, self._read_ahead_bytes
         if self._shared.read_ahead.is_full:
             most = min(most, RESTRICTED_BYTES)
@@ -476,7 +478,7 @@ class Connection:
             self._read(most - buffered)
         except (OSError, MalformedFrame):
             self._wire.unwatch()
-            self.peer.leave()
+            self.peer.note_departure()
 
 
 def _is_small(piece: Piece) -> bool:

@@ -1,16 +1,16 @@
-"""A piece of a response whose bytes are made while it is sent: its stream, the buffer that its next bytes are in, and
-the claim that pays for the buffer.
+"""A piece of a response whose bytes are converted while it is sent: its stream, the buffer with its next bytes, and the
+claim that the buffer is charged to.
 
 | state | holds | is left by |
 |---|---|---|
 | empty | nothing: the next bytes have to be made | claim |
 | held | a claim and a buffer for the next bytes | lend, keep, drop |
 | lent | the same, while a thread fills the buffer | take back, drop |
-| unwanted | the same, although nobody waits for the thread | take back |
-| filled | a claim and the next bytes | offer, consume, drop |
-| offered | the same, which others may take (drop) while the peer stalls, or it is not its turn | withdraw, drop |
+| unwanted | the same, but nobody waits for the thread any more | take back |
+| filled | a claim and the next bytes | offer, sent, drop |
+| offered | the same, but the budget may reclaim it: the peer stalls, or waits for another piece | withdraw, drop |
 
-What was filled and is dropped is made again: a stream that steps back gives the same bytes.
+Bytes that were filled and dropped are made again: a stream that steps back gives the same bytes.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from .worker_threads import WorkerThreads
 T = TypeVar("T")
 
 KEPT_SURPLUS_BYTES = 64 * 1024
-"""How much larger than its bytes a buffer may be that is kept until its turn comes."""
+"""How many unused bytes a buffer may have that waits to be sent; a larger one is copied."""
 NOTHING = memoryview(b"")
 
 
@@ -53,7 +53,7 @@ NEXT: Mapping[ConversionState, Mapping[str, ConversionState]] = {
     ConversionState.UNWANTED: {"take back": ConversionState.EMPTY, "drop": ConversionState.UNWANTED},
     ConversionState.FILLED: {
         "offer": ConversionState.OFFERED,
-        "consume": ConversionState.HELD,
+        "sent": ConversionState.HELD,
         "drop": ConversionState.EMPTY,
     },
     ConversionState.OFFERED: {"withdraw": ConversionState.FILLED, "drop": ConversionState.EMPTY},
@@ -62,7 +62,7 @@ NEXT: Mapping[ConversionState, Mapping[str, ConversionState]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConversionMemory:
-    """What conversions share: the budget for their memory, the buffers that are used again, and the threads."""
+    """What conversions share: the memory budget, the pool of buffers, and the threads."""
 
     budget: MemoryBudget
     buffers: BufferPool
@@ -74,7 +74,7 @@ class ConversionMemory:
 
 
 class ConvertedPiece:
-    """`size_bytes` bytes of `stream`, known after `learn_size`; `data` are the next of them, if they are there."""
+    """The bytes of `stream`. `size_bytes` is known after `learn_size`; `data` has the next bytes, or is empty."""
 
     is_in_file = False
 
@@ -90,9 +90,9 @@ class ConvertedPiece:
         self.state = ConversionState.EMPTY
 
     async def learn_size(self, before_worker: Callable[[], None] | None = None) -> None:
-        """Learn `size_bytes` by the first `fill`, and keep what that makes as long as half of the memory is free.
+        """Learns `size_bytes` by the first `fill`. Keeps the bytes made by it as long as half of the memory is free.
 
-        `before_worker` is called each time before a thread is waited for. Raises what the stream does.
+        Calls `before_worker` each time before it waits for a thread. Raises what the stream raises.
         """
         stream = self.stream
         while not stream.is_size_known:
@@ -129,22 +129,22 @@ class ConvertedPiece:
                 self.drop()
 
     def _keep_first(self, size_bytes: int) -> None:
-        """Keeps the bytes that the first `fill` made, until they are sent or others need the memory."""
+        """Keeps the bytes of the first `fill` until they are sent or others need the memory."""
         if size_bytes:
             self.keep(size_bytes, surplus_bytes=KEPT_SURPLUS_BYTES)
-            self.offer(at_once=True)
+            self.offer_memory(at_once=True)
 
     # Making the next bytes
 
     @property
     def has_room(self) -> bool:
-        """Whether the claim has the size that the next bytes need, and the buffer is large enough for them."""
+        """Whether claim and buffer are large enough for the next bytes."""
         stream, claim = self.stream, self._claim
         is_paid = claim is not None and claim.size_bytes == stream.claim_bytes
         return is_paid and len(self.buffer) >= stream.buffer_bytes
 
     async def claim(self, on_wait: Callable[[], None]) -> None:
-        """Have memory for the next bytes; `on_wait` is called where it has to be waited for. Raises: MemoryError."""
+        """Claims memory for the next bytes; calls `on_wait` if it has to wait. Raises: MemoryError."""
         budget, size_bytes = self._memory.budget, self.stream.claim_bytes
         claim = budget.try_claim(size_bytes)
         if claim is None:
@@ -162,11 +162,11 @@ class ConvertedPiece:
         self.state = NEXT[self.state]["claim"]
 
     def fill(self) -> None:
-        """Make the next bytes, which may be none yet."""
+        """Makes the next bytes; there may be none yet."""
         self.keep(self.stream.fill(self.buffer))
 
     def run_in_worker(self, work: Callable[[], T], on_over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
-        """Do `work` in a thread, which has the buffer until it is over, even if nobody waits for it any more."""
+        """Does `work` in a thread, which uses the buffer until the end, even if nobody waits for it any more."""
 
         def take_back() -> None:
             self.state = NEXT[self.state]["take back"]
@@ -180,7 +180,8 @@ class ConvertedPiece:
         return working
 
     def keep(self, size_bytes: int, *, surplus_bytes: int = STANDARD_BYTES) -> None:
-        """`size_bytes` bytes are filled: hold no more than them and the surplus. 0: hold all.
+        """Makes the first `size_bytes` of the buffer `data`, and copies them if more than the surplus is unused. 0:
+        does nothing.
 
         Raises: MemoryError; then nothing is held.
         """
@@ -201,27 +202,27 @@ class ConvertedPiece:
 
     # While it is sent
 
-    def offer(self, *, at_once: bool = False) -> None:
-        """The peer stalls, or it is not its turn (`at_once`): others may have the memory."""
+    def offer_memory(self, *, at_once: bool = False) -> None:
+        """Lets others have the memory, since the peer stalls or (`at_once`) another piece is being sent."""
         self.state = NEXT[self.state]["offer"]
         if self._claim is not None:
             self._claim.allow_reclaim(partial(_drop, ref(self)), at_once=at_once)
 
-    def withdraw(self) -> None:
-        """The memory is in use again, if nobody took it: then there is `data`."""
+    def withdraw_offer(self) -> None:
+        """Ends the offer. `data` is empty if others have taken the memory."""
         self.state = NEXT[self.state]["withdraw"]
         if self._claim is not None:
             self._claim.forbid_reclaim()
 
-    def consume(self) -> None:
-        """`data` was sent. The memory stays for the next bytes unless others wait for it."""
-        self.state = NEXT[self.state]["consume"]
+    def forget_sent_data(self) -> None:
+        """Empties `data`, which was sent. Keeps the memory for the next bytes unless others wait for it."""
+        self.state = NEXT[self.state]["sent"]
         self.data = NOTHING
-        if self._memory.budget.waiting:  # a peer that stalls at each buffer would keep the same memory to its end
+        if self._memory.budget.waiting_count:  # otherwise a slow peer would keep the same memory to the end
             self.drop()
 
     def drop(self) -> None:
-        """Give buffer and claim back: at once, or when the thread is done that works with them."""
+        """Gives buffer and claim back, at once or when the thread that uses them is done."""
         before, self.state = self.state, NEXT[self.state]["drop"]
         if before is ConversionState.FILLED or before is ConversionState.OFFERED:
             self.stream.step_back()
@@ -229,13 +230,13 @@ class ConvertedPiece:
             self._release()
 
     def close(self) -> None:
-        """Nothing more will be asked for."""
+        """Frees everything; nothing more is sent."""
         self.stream.close()
         self.drop()
 
     def __del__(self) -> None:
         if self._claim is not None:
-            self.drop()  # of an answer that was never sent
+            self.drop()  # the answer was never sent
 
     def _release(self) -> None:
         claim, self._claim = self._claim, None
@@ -247,7 +248,7 @@ class ConvertedPiece:
 
 
 def _drop(conversion: "ref[ConvertedPiece]") -> None:
-    """Called by the budget, which only holds a weak reference: it does not keep alive an answer that nobody sends."""
+    """For the budget, whose weak reference does not keep an answer alive that nobody sends."""
     found = conversion()
     if found is not None:
         found.drop()

@@ -6,7 +6,7 @@ FileStamp = tuple[int, int, int]
 
 
 def file_stamp(path: str) -> FileStamp | None:
-    """Modification time, size and inode: they differ when the file was changed or replaced. None when there is none."""
+    """Modification time, size and inode, which differ once the file was changed or replaced; None: no file."""
     try:
         found = Path(path).stat()
     except OSError:

@@ -1,22 +1,22 @@
-"""What the serving side counts with; the maker of a server hands these instruments to it."""
+"""The metrics that the serving side updates; the code that makes a server passes them to it."""
 
 from typing import Protocol
 
 
 class Counter(Protocol):
-    """Goes up."""
+    """A number that only grows."""
 
     def add(self, amount: float = 1.0, /) -> None: ...
 
 
 class Counters(Protocol):
-    """Counters told apart by the values of their labels."""
+    """One counter for each set of label values."""
 
     def of(self, *values: str) -> Counter: ...
 
 
 class SentBytes(Protocol):
-    """Bytes of record batches that were sent: by `sendfile`, and through a buffer of this process."""
+    """Counts bytes of record batches that were sent by `sendfile`, or from a buffer of this process."""
 
     @property
     def sendfile_bytes(self) -> Counter: ...
@@ -29,10 +29,10 @@ class RequestMeter(Protocol):
     """Counts the requests of one API in one version."""
 
     def observe_handling(self, size_bytes: int, seconds: float, waited_s: float) -> None:
-        """A request of `size_bytes` took `seconds`, of which it was parked for `waited_s`."""
+        """Counts a request of `size_bytes` that took `seconds`, including `waited_s` in which it was parked."""
 
     def observe_sending(self, seconds: float, total_s: float) -> None:
-        """Its answer took `seconds` to send, `total_s` since the request came."""
+        """Counts an answer that was sent in `seconds`, `total_s` after the request came."""
 
     def count_throttling(self, throttle_ms: int) -> None:
-        """Its client has to wait for that long."""
+        """Counts a throttled request."""

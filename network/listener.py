@@ -16,7 +16,7 @@ from .admission.strangers import Strangers
 from .answerer import Answerer
 from .clock import Clock, Timer
 from .connection import Connection
-from .line_limit import LineLimit, repetition_text
+from .log_line_limit import LogLineLimit, repetition_text
 from .peer import Peer
 
 MOST_IDLE_CHECKS_MS = 10_000
@@ -29,11 +29,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """How many connections, and for how long without a word.
+    """How many connections are allowed, and how long they may be idle.
 
-    `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
-    addresses it names; `silent`: how many may not have sent a request yet, or be in their login.
-    `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
+    `connections`: in all. `at_listener`: by listener name. `per_ip`: from one address; `per_host` overrides it for some
+    addresses. `silent`: without a request yet, or in their login.
+    `send_buffer_bytes`, `receive_buffer_bytes`: -1 leaves the size to the operating system.
     """
 
     connections: int
@@ -46,31 +46,31 @@ class ConnectionLimits:
     send_buffer_bytes: int
     receive_buffer_bytes: int
 
-    def most_of(self, host: str) -> int:
-        """How many connections an address may have, however it is written."""
+    def most_connections_of(self, host: str) -> int:
+        """How many connections an address may have, in any spelling of it."""
         own = (self.per_host[form] for form in address_forms(host) if form in self.per_host)
         return next(own, self.per_ip)
 
 
 class ConnectionRates(Protocol):
-    """How fast connections may come; all durations are 0 as long as they do not come too fast."""
+    """Limits the rate of new connections. All durations are 0 while connections do not come too fast."""
 
-    def refuse_ms(self, address: str) -> int:
-        """For how long a connection from there is kept before it is closed; 0: it is counted, and welcome."""
+    def refusal_delay_ms(self, address: str) -> int:
+        """How long to wait before closing a connection from there; 0: it is counted and accepted."""
         ...
 
-    def pause_ms(self) -> int:
-        """Counts a connection that was taken; for how long no other one is to be."""
+    def server_pause_ms(self) -> int:
+        """Counts an accepted connection. Returns for how long no other one may be accepted."""
         ...
 
-    def pause_at_ms(self, listener: str) -> int:
-        """The same of one listener."""
+    def listener_pause_ms(self, listener: str) -> int:
+        """The same for one listener."""
         ...
 
 
 def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
-    """A socket at `host:port` (port 0: any free one) that does not listen yet; `is_shared`: others of this user may
-    listen there as well. Raises: OSError.
+    """A socket that is bound to `host:port` (port 0: any free one) and does not listen yet. `is_shared`: other
+    processes of this user may bind it as well. Raises: OSError.
     """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, _, _, _, address = found[0]
@@ -88,7 +88,7 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
 
 @contextlib.contextmanager
 def address_in_bind_errors(host: str, port: int) -> Iterator[None]:
-    """Says which address it was that cannot be bound. Raises: OSError."""
+    """Adds the address to errors of `bind`. Raises: OSError."""
     try:
         yield
     except OSError as error:
@@ -97,14 +97,14 @@ def address_in_bind_errors(host: str, port: int) -> Iterator[None]:
 
 
 def bind_without_name(name: str, host: str, port: int) -> socket.socket:
-    """As `bind`, whatever the listener's name."""
+    """Same as `bind`, ignoring the listener's name."""
     return bind(host, port)
 
 
 class Server:
-    """Accepts on any number of listeners; every connection is served by a task of its own.
+    """Accepts connections on any number of listeners and serves each by a task of its own.
 
-    `bind` gives the socket of a listener, by its name, host and port.
+    `bind` returns the socket of a listener for its name, host and port.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Server:
         self._connect = connect
         self._on_closed = on_closed
         self._rates = rates
-        self._refused: set[socket.socket] = set()  # closed when their address has waited long enough
+        self._refused: set[socket.socket] = set()  # closed after their delay
         self._pause_end_ms = 0
         self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
@@ -130,27 +130,27 @@ class Server:
         self._per_host: Tally[str] = Tally()
         self._per_listener: Tally[str] = Tally()
         self._too_fast_until_ms: dict[str, int] = {}
-        self._paused: dict[str, Timer] = {}  # listeners that take nobody for a while
+        self._paused: dict[str, Timer] = {}  # listeners that accept nothing for a while
         self._sweep: Timer | None = None
         self._retry: Timer | None = None
-        self._lines = LineLimit(clock)
+        self._lines = LogLineLimit(clock)
         self._is_full = False
 
     @property
     def _limits(self) -> ConnectionLimits:
-        """They may change while the broker runs."""
+        """The current limits: they may change at runtime."""
         return self._limits_now()
 
     @property
-    def connections(self) -> int:
+    def connection_count(self) -> int:
         return len(self._open)
 
     def peer_of(self, task: "asyncio.Task[None] | None") -> Peer | None:
-        """Whose connection this task serves, if it does; may be asked from any thread."""
+        """The peer of the connection that the task serves, or None; may be called from any thread."""
         return next((connection.peer for connection, each in list(self._open.items()) if each is task), None)
 
     def listen(self, name: str, host: str, port: int) -> tuple[str, int]:
-        """Starts accepting on `host:port` (port 0: any free one) and gives the address taken. Raises OSError."""
+        """Starts accepting on `host:port` (port 0: any free one); returns host and port. Raises: OSError."""
         sock = self._bind(name, host, port)
         try:
             if self._limits.receive_buffer_bytes > 0:
@@ -169,14 +169,14 @@ class Server:
         return taken[0], taken[1]
 
     def stop_listening(self, name: str) -> None:
-        """Closes the listeners of that name, so that who connects there is refused; connections stay."""
+        """Closes the listeners of that name, so that new connections are refused; open ones stay."""
         for sock in [each for each, listener in self._listeners.items() if listener == name]:
             asyncio.get_running_loop().remove_reader(sock.fileno())
             del self._listeners[sock]
             sock.close()
 
     def stop_accepting(self) -> None:
-        """Closes the listeners; connections stay."""
+        """Closes all listeners; open connections stay."""
         self._stop_watching()
         for sock in self._listeners:
             sock.close()
@@ -199,13 +199,13 @@ class Server:
             self._retry = None
 
     def _ms_until_accept(self, name: str) -> int:
-        """How long a listener accepts nothing, since it has all its connections or got them too fast."""
+        """How long a listener accepts nothing, since it has too many connections or got them too fast."""
         if self._per_listener[name] >= self._limits.at_listener[name]:
             return RETRY_MS
         return max(0, self._too_fast_until_ms.get(name, 0) - self._clock.monotonic_ms())
 
     def _pause_listener(self, listener: socket.socket, name: str, duration_ms: int) -> None:
-        """As `_pause`, for one listener; `_accept` checks again whenever it is called."""
+        """Same as `_pause`, for one listener; `_accept` checks again whenever it is called."""
         asyncio.get_running_loop().remove_reader(listener.fileno())
         if name not in self._paused:
             self._paused[name] = self._clock.call_later(duration_ms, lambda: self._resume_listener(name))
@@ -225,7 +225,7 @@ class Server:
             self._retry = self._clock.call_later(duration_ms, self._resume)
 
     def _pause_for_rate(self, duration_ms: int) -> None:
-        """As `_pause`, but for all of that time."""
+        """Same as `_pause`, but nothing ends the pause early."""
         self._pause_end_ms = self._clock.monotonic_ms() + duration_ms
         self._pause(duration_ms)
 
@@ -236,7 +236,7 @@ class Server:
             self._watch_for_connections()
 
     async def drain(self, grace_ms: int) -> None:
-        """Lets requests in flight be answered, for at most `grace_ms`; then hangs up on everybody."""
+        """Lets requests in flight be answered for at most `grace_ms`, then closes all connections."""
         self.stop_accepting()
         if self._sweep is not None:
             self._sweep.cancel()
@@ -258,7 +258,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def abort(self) -> None:
-        """Closes the listeners, resets every connection and gives up what is being answered."""
+        """Closes the listeners, resets every connection and cancels requests in flight."""
         self.stop_accepting()
         for connection, task in list(self._open.items()):
             connection.abort()
@@ -283,30 +283,30 @@ class Server:
                 self._pause()
                 return
             peer = Peer(host=address[0], port=address[1], listener=name)
-            refuse_ms = self._rates.refuse_ms(peer.host)
-            if refuse_ms:
-                self._refuse(sock, peer, refuse_ms)
+            refusal_delay_ms = self._rates.refusal_delay_ms(peer.host)
+            if refusal_delay_ms:
+                self._refuse(sock, peer, refusal_delay_ms)
                 continue
             self.add_connection(sock, peer)
-            too_fast_ms = self._rates.pause_at_ms(name)
+            too_fast_ms = self._rates.listener_pause_ms(name)
             if too_fast_ms:
                 self._too_fast_until_ms[name] = self._clock.monotonic_ms() + too_fast_ms
-            pause_ms = self._rates.pause_ms()
+            pause_ms = self._rates.server_pause_ms()
             if pause_ms:
                 self._pause_for_rate(pause_ms)
                 return
 
     def _log_accept_failure(self, name: str, fault: OSError) -> None:
-        left_out = self._lines.count_left_out(name)
+        left_out = self._lines.try_to_log(name)
         if left_out is not None:
             advice = "raise the limit of open files or lower max.connections"
             log.error("cannot accept on %s%s: %s; %s", name, repetition_text(left_out), fault, advice)
 
-    def _refuse(self, sock: socket.socket, peer: Peer, refuse_ms: int) -> None:
+    def _refuse(self, sock: socket.socket, peer: Peer, refusal_delay_ms: int) -> None:
         """Closes the connection after a delay: without one, the client would reconnect immediately."""
-        log.debug("refusing %s in %d ms: connections from there come faster than their quota", peer, refuse_ms)
+        log.debug("refusing %s in %d ms: connections from there come faster than their quota", peer, refusal_delay_ms)
         self._refused.add(sock)
-        self._clock.call_later(refuse_ms, lambda: self._close_refused_socket(sock))
+        self._clock.call_later(refusal_delay_ms, lambda: self._close_refused_socket(sock))
 
     def _close_refused_socket(self, sock: socket.socket) -> None:
         self._refused.discard(sock)
@@ -314,10 +314,10 @@ class Server:
         self._resume()
 
     def add_connection(self, sock: socket.socket, peer: Peer) -> None:
-        """Serves an accepted connection, or closes it where its address has too many."""
-        allowed = self._limits.most_of(peer.host)
+        """Serves an accepted connection, or closes it if its address has too many."""
+        allowed = self._limits.most_connections_of(peer.host)
         if self._per_host[peer.host] >= allowed:
-            left_out = self._lines.count_left_out(peer.host)
+            left_out = self._lines.try_to_log(peer.host)
             if left_out is not None:
                 told = "refusing %s%s: it has %d connections, max.connections.per.ip is %d"
                 log.warning(told, peer, repetition_text(left_out), allowed, allowed)
@@ -339,7 +339,7 @@ class Server:
     def _close_surplus_strangers(self) -> None:
         """Closes connections without a request yet, or in their login, if there are too many."""
         for closed in self._strangers.remove_surplus(self._limits.silent):
-            left_out = self._lines.count_left_out(SILENT_SETTING)
+            left_out = self._lines.try_to_log(SILENT_SETTING)
             if left_out is not None:
                 log.warning(
                     "closing %s%s: %d connections have sent no request yet or are in their login; of the address "
@@ -354,7 +354,7 @@ class Server:
             self._on_closed(await connection.serve(answerer))
         finally:
             connection.close()
-            connection.peer.on_leave = None  # what answers knows the peer, so that each would keep the other
+            connection.peer.on_leave = None  # breaks the cycle between the peer and its answerer
             del self._open[connection]
             self._strangers.discard(connection)
             self._per_listener[connection.peer.listener] -= 1

@@ -1,9 +1,9 @@
 """Logs and counts requests that block the event loop, with their API, client and size.
 
-A thread looks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, the running task
-leads to the connection that it serves, and to the latest request of that. Where in the code the loop is, `faulthandler`
-finds out: it reads the stack of another thread while that stands still. Python code that reads the frames of another
-thread has crashed the process with Python 3.11.
+A thread checks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, it finds the
+connection of the running task and the latest request of that connection. `faulthandler` finds the function that the
+loop is in, since it reads the stack of another thread safely: Python code that did so crashed the process with Python
+3.11.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from time import perf_counter, thread_time
 from typing import Any, Final
 
 from .instruments import Counters
-from .line_limit import LineLimit, repetition_text
+from .log_line_limit import LogLineLimit, repetition_text
 from .peer import Peer
 
 LOOK_S = 0.1
@@ -31,17 +31,17 @@ log = logging.getLogger(__name__)
 
 
 class LoopWatch:
-    """Told of every ring of a timer by `on_timer`, and when the next is due. `held` counts by API.
+    """Finds the request that holds the loop. A timer of the loop calls `on_timer` each time that it fires.
 
-    `peer_of` gives the peer whose connection a task serves, `cpu_s` the processor time of the loop's thread. `lines`
-    has a line a minute for each API.
+    `held` counts by API. `peer_of` returns the peer of the connection that a task serves, `cpu_s` the processor time of
+    the loop's thread. `lines` limits the log to a line a minute for each API.
     """
 
     def __init__(
         self,
         held: Counters,
         peer_of: "Callable[[asyncio.Task[Any] | None], Peer | None]",
-        lines: LineLimit,
+        lines: LogLineLimit,
         now_s: Callable[[], float] = perf_counter,
         cpu_s: Callable[[], float] = thread_time,
     ) -> None:
@@ -64,13 +64,13 @@ class LoopWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when the thread has ended, which takes no longer than a look."""
+        """Stops the thread and waits until it has ended."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def on_timer(self, late_s: float, due_s: float) -> None:
-        """The timer rang, that late; the next time is `due_s`. Logs what held the loop."""
+        """Takes note that the timer fired `late_s` late and is due next at `due_s`. Logs what held the loop."""
         found, self._found, self._due_s = self._found, None, due_s
         before_s, self._used_s = self._used_s, self._cpu_s()
         if late_s > LONG_S and found is not None:
@@ -78,7 +78,7 @@ class LoopWatch:
             if not is_ours and self._used_s - before_s < late_s / 2:
                 api, told = OTHER, NO_PROCESSOR
             self._held.of(api).add()
-            left_out = self._lines.count_left_out((api, told == NO_PROCESSOR))
+            left_out = self._lines.try_to_log((api, told == NO_PROCESSOR))
             if left_out is not None:
                 log.warning("the event loop was held for %d ms: %s%s", late_s * 1000, told, repetition_text(left_out))
 
@@ -87,10 +87,10 @@ class LoopWatch:
             self.check_loop()
 
     def check_loop(self) -> None:
-        """Finds out what the loop's thread does, if the timer is late."""
+        """Finds out what the loop's thread is doing, if the timer is late."""
         if self._found is None and self._now_s() - self._due_s > LONG_S:
             peer = self._peer_of(asyncio.current_task(self._loop))
-            place, is_ours = place_of(self._loop_thread)
+            place, is_ours = locate_thread(self._loop_thread)
             if peer is None or peer.latest_request is None:
                 self._found = OTHER, place, is_ours
             else:
@@ -99,8 +99,8 @@ class LoopWatch:
                 self._found = key.name, told, is_ours
 
 
-def place_of(thread: int) -> tuple[str, bool]:
-    """Which function a thread is in, with file and line, and whether that is stepdown's and not Python's."""
+def locate_thread(thread: int) -> tuple[str, bool]:
+    """The function that a thread is in, with file and line, and whether it is a function of stepdown."""
     try:
         with tempfile.TemporaryFile() as output:
             faulthandler.dump_traceback(output, all_threads=True)

@@ -1,14 +1,13 @@
 """Limits the bytes of requests and responses in flight.
 
-Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. While it is used
-up, claims wait in a queue (first come, first served). A claim larger than the whole budget is let through when nothing
-else is held: one chunk always moves, so work goes on, and the peak is the larger of the limit and the largest single
-claim.
+Every buffer for conversion, decompression or a large request is charged to a `MemoryBudget`. While it is used up,
+claims wait in a queue (first come, first served). A claim larger than the whole budget is granted when nothing else is
+held, so work always goes on. The peak is the larger of the limit and the largest single claim.
 
-A holder that makes no progress of its own (a chunk converted for a reader that does not read) lets others have it
+A holder that does not progress (a chunk converted for a reader that does not read) lets others have its memory
 by `Claim.allow_reclaim`: when others wait, the budget asks the holder that stalled first to drop what it can make again
-later. It does so only after the holder has stalled for `patience_ms`. Without this delay, a hundred readers slightly
-slower than the broker would take memory from one another, and every chunk would be converted twice.
+later, but only after it has stalled for `patience_ms`. Without this delay, a hundred readers slightly slower than the
+broker would take memory from one another, and every chunk would be converted twice.
 """
 
 import asyncio
@@ -28,7 +27,8 @@ class NoRoomToWait(Exception):
 
 
 class Claim:
-    """`size_bytes` of the budget, held until `release`; also a context manager. `owner`: the address it is for."""
+    """`size_bytes` of the budget, held until `release`; also a context manager. `owner`: the address or network that it
+    is for."""
 
     __slots__ = ("_budget", "owner", "size_bytes", "stalled_since_ms")
 
@@ -39,7 +39,7 @@ class Claim:
         self.stalled_since_ms: float | None = None
 
     def release(self) -> None:
-        """Gives the bytes back; again is harmless."""
+        """Gives the bytes back; may be called again."""
         size, self.size_bytes = self.size_bytes, 0
         self._budget._forbid_reclaim(self)
         self._budget._leaving.discard(self)
@@ -53,7 +53,7 @@ class Claim:
             self._budget._give_back(self, surplus)
 
     def try_grow(self, size_bytes: int) -> bool:
-        """Whether it has that many bytes, which it gets if there is room and nobody waits."""
+        """Grows to that many bytes if there is room and nobody waits. Returns whether it has that many."""
         more = size_bytes - self.size_bytes
         extra = self._budget.try_claim(more, self.owner) if more > 0 else None
         if extra is not None:
@@ -61,20 +61,20 @@ class Claim:
         return self.size_bytes >= size_bytes
 
     def allow_reclaim(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
-        """From now on `drop` may be called, once: it releases this claim, at once or before long, for those who wait.
+        """Lets the budget call `drop`, once, when others wait; `drop` has to release this claim, soon if not at once.
 
-        `at_once`: without the patience that stalled holders are granted, for what is not being sent yet.
+        `at_once`: without the patience for stalled holders, since nothing is being sent yet.
         """
         if at_once:
             self.stalled_since_ms = LONG_AGO
         self._budget._allow_reclaim(self, drop)
 
-    def progress(self, forgiven_ms: float) -> None:
-        """The holder moved: it counts as stalled for that much less."""
+    def note_progress(self, forgiven_ms: float) -> None:
+        """Takes note that the holder progressed: it counts as stalled that much later."""
         self._budget._forgive(self, forgiven_ms)
 
     def forbid_reclaim(self) -> None:
-        """Ends what `allow_reclaim` has allowed."""
+        """Ends the permission of `allow_reclaim`."""
         if self.stalled_since_ms == LONG_AGO:
             self.stalled_since_ms = None
         self._budget._forbid_reclaim(self)
@@ -90,7 +90,7 @@ class Claim:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A claim that waits. `holds_bytes`: the waiting connection holds bytes that are charged to no budget meanwhile."""
+    """A claim that waits. `holds_bytes`: its connection holds uncharged bytes meanwhile."""
 
     size_bytes: int
     owner: str
@@ -99,11 +99,11 @@ class Waiter:
 
 
 class MemoryBudget:
-    """A limit in bytes shared by everybody who is handed it.
+    """A limit in bytes that all its users share.
 
-    `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` counts those who had to queue, and
-    `on_wait`, if given, is called at the end of a wait with its seconds. With a `clock` a stalled holder
-    keeps its memory for `patience_ms`.
+    `in_use_bytes`, `peak_bytes` and `waiting_count` are for metrics. `waits` counts claims that had to queue. `on_wait`
+    is called at the end of each wait with its seconds. With a `clock`, a stalled holder keeps its memory for
+    `patience_ms`.
     """
 
     def __init__(
@@ -124,21 +124,21 @@ class MemoryBudget:
         self.waits = 0
         self._queue: dict[Waiter, None] = {}  # by age
         self._reclaimable: dict[Claim, Callable[[], None]] = {}
-        self._leaving: set[Claim] = set()  # asked to release, which they do when they are done
+        self._leaving: set[Claim] = set()  # were asked to release, and do so when they can
         self._reclaiming = False
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         return len(self._queue)
 
     def try_claim(self, size_bytes: int, owner: str = "") -> Claim | None:
-        """A claim if there is room and nobody is waiting before."""
+        """A claim if there is room and nobody waits, otherwise None."""
         if self._queue or not self._has_room_for(size_bytes):
             return None
         return self._make_claim(size_bytes, owner)
 
-    def take(self, size_bytes: int) -> Claim:
-        """A claim of what is there already, whether there is room or not."""
+    def claim_unconditionally(self, size_bytes: int) -> Claim:
+        """A claim for bytes that are in memory already, even above the limit."""
         return self._make_claim(size_bytes, "")
 
     @property
@@ -146,9 +146,9 @@ class MemoryBudget:
         return self.in_use_bytes >= self.limit_bytes
 
     async def claim(self, size_bytes: int, owner: str = "", *, holds_bytes: bool = False) -> Claim:
-        """A claim of `size_bytes`, after waiting for its turn. `holds_bytes`: as in `Waiter`.
+        """Waits until there is room for `size_bytes`. `holds_bytes`: see `Waiter`.
 
-        Raises: NoRoomToWait where a budget limits how many wait.
+        Raises: NoRoomToWait if the budget limits how many wait.
         """
         taken = self.try_claim(size_bytes, owner)
         if taken is not None:
@@ -156,7 +156,7 @@ class MemoryBudget:
         self.waits += 1
         began = perf_counter()
         waiter = Waiter(size_bytes, owner, holds_bytes, asyncio.get_running_loop().create_future())
-        self._join(waiter)
+        self._add_waiter(waiter)
         self._serve_queue()
         try:
             return await waiter.turn
@@ -165,7 +165,7 @@ class MemoryBudget:
                 waiter.turn.result().release()
             raise
         finally:
-            self._leave(waiter)
+            self._remove_waiter(waiter)
             self._serve_queue()
             if self._on_wait is not None:
                 self._on_wait(perf_counter() - began)
@@ -182,23 +182,23 @@ class MemoryBudget:
         self.in_use_bytes -= size_bytes
         self._serve_queue()
 
-    def _join(self, waiter: Waiter) -> None:
+    def _add_waiter(self, waiter: Waiter) -> None:
         self._queue[waiter] = None
 
-    def _leave(self, waiter: Waiter) -> None:
-        """Again is harmless."""
+    def _remove_waiter(self, waiter: Waiter) -> None:
+        """May be called again."""
         self._queue.pop(waiter, None)
 
     def _first_waiter(self) -> Waiter | None:
-        """The claim to be served next."""
+        """The waiter to serve next, or None."""
         return next(iter(self._queue), None)
 
     def _serve_queue(self) -> None:
         while (first := self._first_waiter()) is not None:
             if first.turn.done():
-                self._leave(first)
+                self._remove_waiter(first)
             elif self._has_room_for(first.size_bytes):
-                self._leave(first)
+                self._remove_waiter(first)
                 first.turn.set_result(self._make_claim(first.size_bytes, first.owner))
             elif not self._ask_a_holder_to_release(first):
                 return
@@ -220,7 +220,7 @@ class MemoryBudget:
         return 0 if self._clock is None else self._clock.monotonic_ms()
 
     def _ask_a_holder_to_release(self, first: Waiter) -> bool:
-        """Asks a stalled holder to release for the first in line; whether one did."""
+        """Asks a stalled holder to release its memory for the first waiter. Returns whether one was asked."""
         if self._reclaiming or sum(each.size_bytes for each in self._leaving) >= first.size_bytes:
             return False
         found = self._choose_holder(first)
@@ -236,12 +236,12 @@ class MemoryBudget:
         return True
 
     def _choose_holder(self, first: Waiter) -> Claim | None:
-        """The holder to ask for its memory; if none yet, a timer tries again."""
+        """The holder to ask for its memory; None if there is none yet: then a timer tries again."""
         if not self._reclaimable:
             return None
-        return self._only_after_patience(min(self._reclaimable, key=stalled_since_ms), self._patience_ms)
+        return self._choose_if_stalled_for(min(self._reclaimable, key=stalled_since_ms), self._patience_ms)
 
-    def _only_after_patience(self, claim: Claim, patience_ms: int) -> Claim | None:
+    def _choose_if_stalled_for(self, claim: Claim, patience_ms: int) -> Claim | None:
         if self._clock is None:
             return claim
         left_ms = stalled_since_ms(claim) + patience_ms - self._clock.monotonic_ms()

@@ -9,7 +9,7 @@ NICEST = 19
 
 
 def raise_niceness_of_thread(by: int) -> None:
-    """Makes this thread nicer than its process, where the system knows such a thing (Linux)."""
+    """Makes this thread nicer than its process, on Linux; elsewhere does nothing."""
     if sys.platform == "linux":  # elsewhere the number of a thread may be that of another process
         with suppress(OSError):
             niceness = min(NICEST, os.getpriority(os.PRIO_PROCESS, 0) + by)

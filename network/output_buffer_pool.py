@@ -1,4 +1,4 @@
-"""Output buffers that are used again: fresh ones cost more in page faults than the conversion itself."""
+"""Reuses output buffers: the page faults of fresh ones cost more than the conversion itself."""
 
 STANDARD_BYTES = 256 * 1024
 KEPT = 4
@@ -6,10 +6,10 @@ FORGOTTEN_A_RETURN = 1 / 16
 
 
 class BufferPool:
-    """Buffers of `STANDARD_BYTES`; larger ones are made for the occasion and not kept.
+    """Buffers of `STANDARD_BYTES`; larger ones are made when needed and not kept.
 
-    Kept and lent buffers together are as many as were lent at one time lately, at least `KEPT`: readers come and go in
-    waves, and when all have gone, the memory is free. There are never more than were claimed from the budget at a time.
+    Lent and kept buffers together are as many as were lent at once recently, at least `KEPT`, since readers come in
+    waves. When all buffers are back, only `KEPT` stay.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class BufferPool:
         self._most_out = float(KEPT)
 
     def take(self, size_bytes: int) -> bytearray:
-        """A buffer of at least `size_bytes`, holding anything."""
+        """Returns a buffer of at least `size_bytes` with any content."""
         if size_bytes > STANDARD_BYTES:
             return bytearray(size_bytes)
         self._out += 1
@@ -27,7 +27,7 @@ class BufferPool:
         return self._kept.pop() if self._kept else bytearray(STANDARD_BYTES)
 
     def give(self, buffer: bytearray) -> None:
-        """Takes a buffer back that nobody looks at any more."""
+        """Takes back a buffer that is not used any more."""
         if len(buffer) != STANDARD_BYTES:
             return
         self._out -= 1

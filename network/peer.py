@@ -12,24 +12,24 @@ from .turn import Turn, Turns
 
 
 def do_nothing_with_frame(end_wait: Callable[[], None] | None = None) -> None:
-    """There is no frame."""
+    """Does nothing: there is no frame."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Peer:
-    """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
+    """The client at the other end. `principal`: the identity that its listener has authenticated.
 
-    `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
-    one; `on_leave`, if set, is called when it sends no more.
+    `server_name`: the host name that it asked for in its TLS handshake. `sasl`: its login, if the listener needs one.
+    `on_leave`, if set, is called when it sends no more.
 
     A handler whose request waits for others calls one of these, to give up the memory of the request:
     `release_frame` frees the memory at once.
-    `release_parsed_request` frees what the parsed request takes, and keeps the bytes of its frame.
-    `allow_frame_reclaim` keeps the memory until others need it; then it ends the wait by the function that it was
-    given, or, without one, closes the connection.
+    `release_parsed_request` frees the memory of the parsed request and keeps that of its frame.
+    `allow_frame_reclaim` keeps the memory until others need it; then it calls the function that it was given, which
+    ends the wait, or without one closes the connection.
 
-    `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
-    `seen`, where its requests are counted.
+    `latest_request`: its API, its version and the bytes of its body. `turn`: limits its time in the event loop.
+    `seen`: counts its requests.
     """
 
     host: str
@@ -54,11 +54,11 @@ class Peer:
 
     @property
     def network(self) -> str:
-        """Whose share of what strangers may have it takes."""
+        """The network whose share of memory, places and log lines this connection uses."""
         return network_of(self.host)
 
-    def leave(self) -> None:
-        """The client sends no more: what waits for it may stop."""
+    def note_departure(self) -> None:
+        """Takes note that the client sends no more, so that work for it may stop."""
         self.has_left = True
         if self.on_leave is not None:
             self.on_leave()

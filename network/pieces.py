@@ -1,7 +1,7 @@
-"""What the sender asks of the pieces of a response whose bytes are made when they are sent.
+"""The pieces of a response whose bytes are read or converted when they are sent.
 
-Their sizes are known before: that of a response is in front of it. `is_in_file` tells a range of a file, which
-`sendfile` takes, from a `ConvertedPiece`, whose bytes are put into a buffer first.
+Their sizes are known before that, since a response begins with its size. `is_in_file`: a range of a file, for
+`sendfile`; otherwise a `ConvertedPiece`, whose bytes are put into a buffer first.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from ..protocol.primitives import BUFFER_TYPES
 from ..protocol.schema import Piece
 
 PIECE_BYTES: Final = 100
-"""What a piece takes in memory beside its bytes: an object, and its place in a list."""
+"""The memory of a piece beside its bytes: an object and its place in a list."""
 UNCOUNTED_BYTES: Final = 1024
-"""Of an answer that is not taken. A connection takes five times as much."""
+"""An unread answer up to this size is not counted: its connection takes five times as much."""
 
 
 class FilePiece(Protocol):
-    """`size_bytes` bytes of a file from the byte `position` on."""
+    """`size_bytes` bytes of a file, from byte `position` on."""
 
     is_in_file: ClassVar[bool]
 
@@ -32,16 +32,16 @@ class FilePiece(Protocol):
         ...
 
     def report_send_failure(self, error: OSError, position: int) -> None:
-        """Sending from `position` of the file failed, because of the peer or of the disk."""
+        """Takes note that sending from `position` of the file failed, because of the peer or the disk."""
         ...
 
 
 class PieceStream(Protocol):
-    """The bytes of a piece that are made when they are sent (`converted_piece.py`), from the first to the last."""
+    """Makes the bytes of a `ConvertedPiece`, in order."""
 
     @property
     def is_size_known(self) -> bool:
-        """Whether `size_bytes` is known; the first `fill` sees to it."""
+        """Whether `size_bytes` is known; the first `fill` that is done learns it."""
         ...
 
     @property
@@ -54,30 +54,27 @@ class PieceStream(Protocol):
 
     @property
     def claim_bytes(self) -> int:
-        """Memory that the next `fill` takes, its buffer included."""
+        """The memory that the next `fill` needs, its buffer included."""
         ...
 
     @property
     def buffer_bytes(self) -> int:
-        """How large its buffer has to be; 0: the promise has no use for one."""
+        """How large the buffer has to be; 0: the size can be learned without one."""
         ...
 
     def fill(self, buffer: bytearray | None) -> int:
-        """How many bytes were put into `buffer`; 0: not all has been looked at, it is to be called again.
-
-        Without a buffer only the size is learned.
-        """
+        """Fills `buffer`; returns how many bytes it has. 0: call it again. Without a buffer it only learns the size."""
         ...
 
     def step_back(self) -> None:
-        """Has the next `fill` give the same bytes as the last one."""
+        """Makes the next `fill` give the same bytes as the last one."""
 
     def close(self) -> None:
-        """Nothing more will be asked for."""
+        """Frees the stream; nothing more is read from it."""
 
 
 def bytes_in_memory(pieces: Sequence[Piece]) -> int:
-    """What a response takes in memory until it is sent. Who converts while sending has memory of its own for that."""
+    """The memory of a response until it is sent, without the buffers of converted pieces."""
     kept = PIECE_BYTES * len(pieces)
     for piece in pieces:
         if type(piece) in BUFFER_TYPES:

@@ -7,7 +7,7 @@ USER_TYPE = "User"
 
 @dataclass(frozen=True, slots=True)
 class KafkaPrincipal:
-    """An identity: its type, which is `User` for all that listeners find out, and its name."""
+    """An identity: its type, which is `User` for all authenticated clients, and its name."""
 
     type: str
     name: str
@@ -17,4 +17,4 @@ class KafkaPrincipal:
 
 
 ANONYMOUS = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
-"""Who comes through a listener that authenticates nobody."""
+"""The principal of clients at a listener without authentication."""

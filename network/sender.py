@@ -1,11 +1,10 @@
 """Sends responses: bytes, slices of files, and slices that are converted while they are sent.
 
-What takes a worker is sent by it as well, as far as the peer takes it at once; the event loop waits for room.
+A worker that converts a slice also sends it, as far as the socket takes it at once; the event loop waits for room.
 
-Memory while a reader stalls: nothing for bytes of files (they stay in the page cache), one filled buffer of a converted
-slice, and what was converted to promise the sizes of others, charged to the conversion budget. When others wait for
-that budget it is dropped and filled again once the reader takes more: conversion is a function of the stored bytes, so
-it holds the same then.
+While a reader stalls, bytes of files take no memory (they stay in the page cache). A converted slice takes one filled
+buffer, and other slices what was converted to learn their sizes; all of that is charged to the conversion budget. If
+others wait for the budget, the buffer is dropped, and filled with the same bytes once the reader takes more.
 """
 
 import asyncio
@@ -21,17 +20,17 @@ from .pieces import UNCOUNTED_BYTES, FilePiece, bytes_in_memory
 from .transport import PlainTransport
 
 TURN_BYTES = 1 << 20
-"""Sent at a time while the peer takes all: then others have their turn."""
+"""Sent at a time while the peer takes everything; then others have their turn."""
 
 WORKER_TURN_S = 0.004
-"""How long a worker keeps to one slice: handing it over and back takes 0.1 to 0.2 ms of both processors."""
+"""How long a worker stays with one slice: each hand-over costs 0.1 to 0.2 ms of CPU in both threads."""
 
 SLICE_BYTES = 16 * 1024
-"""What a slice counts for in a turn beside its bytes: ten thousand small ones, 20 µs each, would be one turn else."""
+"""What a slice adds to a turn beside its bytes; otherwise ten thousand small ones, 20 µs each, would be one turn."""
 
 
 Wait = Callable[[int], Awaitable[None]]
-"""Returns when the peer takes more, for which that number of bytes is kept meanwhile. Raises: ConnectionResetError."""
+"""Waits until the peer takes more, with the number of bytes kept meanwhile. Raises: ConnectionResetError."""
 NOT_KNOWN = -1
 
 
@@ -51,7 +50,7 @@ class Sender:
         """Sends all of `pieces` (bytes, `FilePiece`, `ConvertedPiece`), in order. `wait`, if given, is awaited while
         the peer takes no more.
 
-        Raises OSError when the peer has gone, EOFError when a file has shrunk.
+        Raises: OSError when the peer has gone, EOFError when a file has shrunk.
         """
         at, last = 0, len(pieces) - 1
         self._pieces, self._wait, self._kept_bytes = pieces, wait, NOT_KNOWN
@@ -71,7 +70,7 @@ class Sender:
                     unsent.close()
 
     async def _wait_for_room(self) -> None:
-        """Returns when the peer takes more. Raises: ConnectionResetError."""
+        """Waits until the peer takes more. Raises: ConnectionResetError."""
         if self._kept_bytes == NOT_KNOWN:
             self._kept_bytes = bytes_in_memory(self._pieces)
         kept = self._kept_bytes + self._wire.unsent_bytes
@@ -105,22 +104,22 @@ class Sender:
             await asyncio.sleep(0)
 
     async def _send_converted(self, piece: ConvertedPiece) -> None:
-        """Send one filled buffer after the other."""
+        """Sends one filled buffer after the other."""
         left = piece.size_bytes
         try:
-            piece.withdraw()
+            piece.withdraw_offer()
             while left:
                 passed, sent = (0, 0) if piece.data else await self._fill(piece, left)
                 size = len(piece.data)
                 left -= passed + size
                 while sent < size and (sent := sent + self._wire.try_send(piece.data[sent:])) < size:
-                    piece.offer()
+                    piece.offer_memory()
                     await self._wait_for_room()
-                    piece.withdraw()
+                    piece.withdraw_offer()
                     if not piece.data:
                         await self._refill(piece, size)
                 self._metrics.copied_bytes.add(passed + size)
-                piece.consume()
+                piece.forget_sent_data()
                 if self._count_and_check_turn(passed + size):
                     await asyncio.sleep(0)
         finally:
@@ -129,16 +128,16 @@ class Sender:
             await asyncio.sleep(0)
 
     async def _refill(self, piece: ConvertedPiece, size: int) -> None:
-        """Make what was dropped. Raises EOFError when it has become less, since its file has changed."""
+        """Makes dropped bytes again. Raises: EOFError if they have become fewer, since the file has changed."""
         await self._fill(piece, 0)
         if len(piece.data) < size:
             raise EOFError(f"{len(piece.data)} converted bytes of which {size} had been promised")
         piece.data = piece.data[:size]
 
     async def _fill(self, piece: ConvertedPiece, may_send_bytes: int) -> tuple[int, int]:
-        """Make the next bytes of `piece`.
+        """Makes the next bytes of `piece`.
 
-        Returns: how many bytes a worker sent before these, and how many of these: at most `may_send_bytes` in all.
+        Returns how many bytes a worker sent before them, and how many of them: at most `may_send_bytes` in all.
         """
         passed = sent = 0
         while not piece.data:
@@ -156,18 +155,18 @@ class Sender:
         return passed, sent
 
     async def _fill_in_worker(self, piece: ConvertedPiece, may_send_bytes: int) -> tuple[int, int]:
-        """As `_fill`. Buffer and wire are the worker's until it is done, even if nobody waits any more."""
+        """Same as `_fill`. The worker owns buffer and wire until it is done, even if nobody waits for it any more."""
         wire = self._wire
         wire.stop_watching_room()
         most_bytes = may_send_bytes if wire.sends_in_threads else 0
-        working = piece.run_in_worker(partial(_fill_and_send, piece, wire, most_bytes), wire.take_back)
-        wire.lend()
+        working = piece.run_in_worker(partial(_fill_and_send, piece, wire, most_bytes), wire.take_back_from_thread)
+        wire.lend_to_thread()
         size, passed, sent = await working
         piece.keep(size)
         return passed, sent
 
     def _count_and_check_turn(self, size_bytes: int) -> bool:
-        """Whether others have their turn, after that many bytes were sent."""
+        """Counts sent bytes. Returns whether the turn is over."""
         self._turn_left -= size_bytes
         if self._turn_left > 0:
             return False
@@ -176,9 +175,9 @@ class Sender:
 
 
 def _fill_and_send(piece: ConvertedPiece, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:
-    """Fills the buffer in a worker, sends it, and repeats this as long as the peer takes all.
+    """Fills the buffer in a worker, sends it, and repeats this as long as the peer takes everything.
 
-    Returns: the bytes in the buffer, the bytes sent from it before these, and how many of these were sent.
+    Returns the bytes in the buffer, the bytes sent before them, and how many of them were sent.
     """
     stream, buffer = piece.stream, piece.buffer
     passed, until_s = 0, perf_counter() + WORKER_TURN_S

@@ -1,7 +1,7 @@
 """Non-blocking socket reads and writes, and waiting for readability or writability without holding a buffer.
 
-`PlainTransport` is a raw non-blocking socket under the loop. Not an asyncio transport: those copy what a slow reader
-has not taken, have no sendfile under uvloop, and may not share their socket with `add_writer`.
+A raw socket and not an asyncio transport: those copy what a slow reader has not taken, have no sendfile under uvloop,
+and do not let `add_writer` use their socket.
 """
 
 import asyncio
@@ -15,15 +15,14 @@ LINGER_NOT = Struct("ii").pack(1, 0)
 
 
 class PlainTransport:
-    """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
-    the end, to be read. `sends_files`: bytes of files do not pass through this process. `sends_in_threads`: `try_send`
-    may be called in a thread, while the wire is lent to it.
+    """An accepted TCP socket. `sent_bytes`: how many bytes it took so far. `sends_files`: bytes of files do not pass
+    through this process. `sends_in_threads`: a thread may call `try_send` while the wire is lent to it.
     """
 
     sends_files = sends_in_threads = True
 
     unsent_bytes = 0
-    """What it has taken and the socket has not."""
+    """Bytes that `try_send` has taken but the socket has not."""
 
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         sock.setblocking(False)
@@ -42,26 +41,26 @@ class PlainTransport:
         return self._closed
 
     def watch(self, on_readable: Callable[[], None]) -> None:
-        """Starts calling `on_readable`."""
+        """Calls `on_readable` whenever there are bytes, or the end of the stream, to be read."""
         if not self._reading and not self._closed:
             self._reading = True
             self._loop.add_reader(self._fd, on_readable)
 
     def unwatch(self) -> None:
-        """Stops calling back: bytes stay with the kernel, which stops the peer."""
+        """Stops the calls: bytes stay in the kernel, which slows the peer down."""
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._fd)
 
     def try_receive(self, most_bytes: int) -> bytes | None:
-        """What has arrived, b"" at the end of the stream, None when nothing is there yet."""
+        """Returns what has arrived, b"" at the end of the stream, None if nothing is there yet."""
         try:
             return self._sock.recv(most_bytes)
         except (BlockingIOError, InterruptedError):
             return None
 
     def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
-        """Bytes taken, 0 when there is no room. `more`: the rest of the response follows at once."""
+        """Returns how many bytes were taken; 0: there is no room. `more`: the rest of the response follows at once."""
         try:
             sent = self._sock.send(data, MSG_MORE if more else 0)
         except (BlockingIOError, InterruptedError):
@@ -70,9 +69,9 @@ class PlainTransport:
         return sent
 
     def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
-        """Bytes that went from file to socket inside the kernel, 0 when there is no room.
+        """Sends a range of a file by `sendfile`; returns how many bytes were taken, 0 if there is no room.
 
-        Raises EOFError past the file's end.
+        Raises: EOFError past the file's end.
         """
         try:
             sent = os.sendfile(self._sock.fileno(), file_fd, position, size_bytes)
@@ -84,10 +83,10 @@ class PlainTransport:
         return sent
 
     async def wait_for_room(self) -> None:
-        """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.
+        """Waits until there is room. Raises: ConnectionResetError when the wire is closed meanwhile.
 
-        The loop goes on watching for room afterwards, since a stalled peer's next wait is near: a caller that
-        stops sending, or does something else in between, calls `stop_watching_room`.
+        The loop keeps watching for room afterwards, since a stalled peer soon waits again: a caller that stops
+        sending has to call `stop_watching_room`.
         """
         if self._closed:
             raise ConnectionResetError("closed")
@@ -98,8 +97,9 @@ class PlainTransport:
         await room
 
     async def wait_for_bytes(self) -> None:
-        """Waits until there is something to be read, while nobody watches. Raises ConnectionResetError when the wire is
-        closed meanwhile."""
+        """Waits until there is something to be read; not while `watch` is on. Raises: ConnectionResetError when the
+        wire is closed meanwhile.
+        """
         if self._closed:
             raise ConnectionResetError("closed")
         self._bytes_wait = wait = self._loop.create_future()
@@ -115,7 +115,7 @@ class PlainTransport:
             self._bytes_wait.set_result(None)
 
     def _fail_waits(self, fault: Exception) -> None:
-        """What waits for the wire ends so."""
+        """Ends all waits for the wire with this exception."""
         for wait in (self._bytes_wait, self._room):
             if wait is not None and not wait.done():
                 wait.set_exception(fault)
@@ -133,22 +133,24 @@ class PlainTransport:
         else:
             room.set_result(None)
 
-    def lend(self) -> None:
-        """A thread sends until `take_back`: closed meanwhile, the socket keeps its number, which another would get."""
+    def lend_to_thread(self) -> None:
+        """Lets a thread send until `take_back_from_thread`. Until then `close` does not free the descriptor, whose
+        number another socket would get.
+        """
         self._is_lent = True
 
-    def take_back(self) -> None:
+    def take_back_from_thread(self) -> None:
         self._is_lent = False
         if self._closed:
             self._sock.close()
 
-    def reset(self) -> None:
-        """Has `close` send a reset instead of the end of the stream."""
+    def reset_on_close(self) -> None:
+        """Makes `close` send a reset instead of the end of the stream."""
         if not self._closed:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
 
     def close(self) -> None:
-        """Closes the socket; who waits for bytes, or for space in its buffer, gets ConnectionResetError."""
+        """Closes the socket; waits for bytes or room end with ConnectionResetError."""
         if self._closed:
             return
         self.unwatch()

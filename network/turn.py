@@ -1,9 +1,9 @@
-"""How long one piece of work may have the event loop before the others have it.
+"""Cooperative time slices: how long a piece of work may use the event loop before it yields to others.
 
-Whatever loops over items asks its `Turn` after each of them; a connection asks it after each request. A turn lasts
-`TURN_S`. Work that has used it up waits in one queue for its next turn, first come first served, and of that queue at
-most `TURNS_A_PASS` go on in one pass of the event loop. So a pass takes a few milliseconds however much work waits. A
-short request starts as soon as its bytes arrive, and waits for one pass at most.
+A loop over items asks its `Turn` after each item, a connection after each request. A turn lasts `TURN_S`. Work that has
+used its turn up waits in one queue, first come first served; at most `TURNS_A_PASS` of the queue continue in one pass
+of the event loop. So a pass takes a few milliseconds even if much work waits. A short request starts as soon as its
+bytes arrive, and waits for one pass at most.
 
 When many wait, new work gets a shorter first turn; otherwise 500 pieces of work that start in one pass would take 500
 full turns.
@@ -18,14 +18,14 @@ from typing import Protocol, TypeVar
 TURN_S = 0.0005
 TURNS_A_PASS = 16
 MOST_STEPS = 512
-"""A turn is over after as many steps, too: a clock that is moved by hand may stand still."""
+"""A turn is also over after this many steps, since a clock that is moved by hand may stand still."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class Turns:
-    """The queue of those who wait for their next turn. `monotonic_s` counts seconds from anywhere."""
+    """The queue of work that waits for its next turn. `monotonic_s`: a clock in seconds, from any start."""
 
     def __init__(self, monotonic_s: Callable[[], float] = perf_counter) -> None:
         self.monotonic_s = monotonic_s
@@ -38,13 +38,13 @@ class Turns:
         return TURN_S * TURNS_A_PASS / (TURNS_A_PASS + len(self._queue)) if self._queue else TURN_S
 
     def begin(self) -> "Turn":
-        """The turn of work that begins now."""
+        """Begins the turn of new work."""
         turn = Turn(self)
         turn.begin()
         return turn
 
     async def wait(self) -> None:
-        """Returns in a later pass of the loop, after those who wait already."""
+        """Waits for a later pass of the loop, after all that wait already."""
         if self._granted < TURNS_A_PASS:
             self._granted += 1
             try:
@@ -57,14 +57,14 @@ class Turns:
         try:
             await granted
         except asyncio.CancelledError:
-            if granted.cancelled():  # it was not granted: nothing is to be handed on
+            if granted.cancelled():  # it was not granted, so there is nothing to pass on
                 raise
             self._grant_next()
             raise
         self._grant_next()
 
     def _grant_next(self) -> None:
-        """The place in the pass that is over goes to the first in the queue."""
+        """Passes the place in the pass on to the first in the queue."""
         while self._queue:
             granted = self._queue.popleft()
             if not granted.done():
@@ -74,19 +74,19 @@ class Turns:
 
 
 class Places(Protocol):
-    """Few pieces of work have a place at once."""
+    """Places for long work, of which only few may run at once."""
 
     async def acquire(self, network: str) -> None:
-        """Returns when there is one for work that a client of that network has asked for."""
+        """Waits for a place for work of a client of that network."""
 
     def release(self) -> None: ...
 
 
 class Turn:
-    """One turn after the other of one piece of work.
+    """The turns of one piece of work.
 
-    With `places`, work that outlasts its second turn takes one of them, which it holds until `leave`: what it builds
-    meanwhile adds up, so only few may go on at once. The first turn may have been used up by work before it.
+    With `places`, work that outlasts its second turn takes a place and holds it until `release_place`: what such work
+    builds in memory adds up, so only few may run at once. (Earlier work may have used up the first turn.)
     """
 
     __slots__ = ("_ends_s", "_is_second", "_network", "_places", "_steps", "_turns", "has_place")
@@ -100,53 +100,53 @@ class Turn:
         self.has_place = self._is_second = False
 
     def begin(self) -> None:
-        """The work begins, or goes on after it has waited for something else."""
+        """Begins a turn: the work starts, or continues after it has waited for something else."""
         turns = self._turns
         self._ends_s = turns.monotonic_s() + turns.first_turn_s
         self._steps = 0
 
     def is_over(self) -> bool:
-        """Counts a step; whether the next one is for a later turn."""
+        """Counts a step. Returns whether the turn is over."""
         self._steps += 1
         return self._turns.monotonic_s() > self._ends_s or self._steps > MOST_STEPS
 
     async def next(self) -> None:
-        """One item is done: others have the loop if the turn is over."""
+        """Called after each item: yields to others if the turn is over."""
         if self.is_over():
-            await self._wait_for_next_turn()
+            await self._yield_and_take_place()
 
-    async def _wait_for_next_turn(self) -> None:
+    async def _yield_and_take_place(self) -> None:
         if self._is_second and not self.has_place and self._places is not None:
             await self._places.acquire(self._network)
             self.has_place = True
         self._is_second = True
-        await self.end()
+        await self.yield_to_others()
 
-    async def end(self) -> None:
-        """Others have the loop; returns when the next turn begins."""
+    async def yield_to_others(self) -> None:
+        """Yields to others until the next turn begins."""
         await self._turns.wait()
         self._ends_s = self._turns.monotonic_s() + TURN_S
         self._steps = 0
 
-    def leave(self) -> None:
-        """The work is done: its place is somebody else's."""
+    def release_place(self) -> None:
+        """Gives the place back, if it has one: the work is done."""
         self._is_second = False
         if self.has_place and self._places is not None:
             self.has_place = False
             self._places.release()
 
     async def each(self, items: Iterable[T]) -> AsyncIterator[T]:
-        """The items; others have the loop after one of them if the turn is over."""
+        """Yields the items; after each item, lets others use the loop if the turn is over."""
         for item in items:
             yield item
             if self.is_over():
-                await self._wait_for_next_turn()
+                await self._yield_and_take_place()
 
     async def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """What `work` makes of each item."""
+        """Calls `work` for each item, in turns; returns the results."""
         made: list[R] = []
         for item in items:
             if made and self.is_over():
-                await self._wait_for_next_turn()
+                await self._yield_and_take_place()
             made.append(work(item))
         return made

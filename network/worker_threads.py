@@ -1,7 +1,7 @@
 """Runs blocking work in worker threads, awaited on the event loop.
 
-The loop's `run_in_executor` takes half as long again, 55 µs of CPU for 40: it looks whether the work is a coroutine,
-and makes two futures, chained by four callbacks.
+The loop's `run_in_executor` costs 55 µs of CPU instead of 40: it checks whether the work is a coroutine, and makes two
+futures that are chained by four callbacks.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 def drop_traceback(fault: BaseException) -> None:
-    """Lets go of what the functions held that it came through. One of them may hold the fault itself, in a list of
-    answers or by the future of a worker: a request of 20 MB would stay until the collector comes by.
+    """Drops the frames of an exception. A frame may refer to the exception, by a list of answers or a worker's future;
+    in such a cycle a request of 20 MB would stay in memory until garbage collection.
     """
     fault.__traceback__ = fault.__context__ = None
 
 
 class WorkerThreads:
-    """A bounded number of threads, made when needed; they tell the clock when they have work and when it is over."""
+    """A bounded number of threads, made when needed. Notes begin and end of work at the clock."""
 
     def __init__(self, most: int, name: str, clock: Clock, *, nicer_by: int = 0) -> None:
         self.most = most
@@ -34,14 +34,14 @@ class WorkerThreads:
         )
 
     def shutdown(self) -> None:
-        """Returns when all that was begun is over."""
+        """Waits until all work has ended."""
         self._threads.shutdown()
 
     def run(self, work: Callable[[], T], over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
-        """What `work` returns or raises in one of the threads.
+        """A future of what `work` returns or raises in one of the threads.
 
-        `over` is called on the loop when the thread is done with it, even if nobody waits any more. Work that nobody
-        waits for by the time that a thread is free is left out.
+        `over` is called on the loop when the thread is done, even if nobody waits any more. If the future is cancelled
+        before a thread is free, `work` is not called.
         """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
@@ -52,9 +52,9 @@ class WorkerThreads:
                 return
             try:
                 result = work()
-            except BaseException as fault:  # for the one that waits
-                # Without the frame of this function, which knows the future: what a failed request held would stay
-                # until the collector comes by.
+            except BaseException as fault:  # passed to the one that waits
+                # Drops the frame of this function, which refers to the future: in that cycle, what a failed request
+                # held would stay until garbage collection.
                 fault.__traceback__ = fault.__traceback__.tb_next if fault.__traceback__ else None
                 loop.call_soon_threadsafe(settle, lambda fault=fault: done.set_exception(fault))
             else:

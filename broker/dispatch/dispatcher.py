@@ -215,7 +215,7 @@ class Dispatcher:
             del response
             claim = await self._claim_answer_memory(pieces, call.peer.network)
         finally:
-            turn.leave()
+            turn.release_place()
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms, claim)
 
     async def _claim_answer_memory(self, pieces: list[Piece], network: str) -> Claim | None:
@@ -268,7 +268,7 @@ class Dispatcher:
         took_s = perf_counter() - began
         route.meter.observe_handling(call.request_bytes, took_s, call.waited_s)
         if route.is_deprecated:
-            route.meter.count_deprecation(*call.peer.seen.labels)
+            route.meter.count_deprecation(*call.peer.seen.software_labels)
         watcher = self._core.request_watcher
         if watcher is not None:
             watcher.note_answer(call, response, took_s)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from ...network.admission.peer_log_limit import PeerLogLimit
-from ...network.sasl.mechanism import for_log
+from ...network.sasl.mechanism import quote_for_log
 
 log = logging.getLogger(__name__)
 
@@ -33,5 +33,5 @@ class GroupLogger:
 
 
 def _format_line(group_id: str, text: str, values: tuple[str | int | Exception, ...]) -> str:
-    shown = tuple(for_log(each) if isinstance(each, str) else each for each in values)
-    return f"group {for_log(group_id)}: " + text % shown
+    shown = tuple(quote_for_log(each) if isinstance(each, str) else each for each in values)
+    return f"group {quote_for_log(group_id)}: " + text % shown

@@ -76,7 +76,7 @@ def handle(
     items = _list_partitions(request)
     _check_transactional_ids(request, items)
     if items:
-        call.peer.seen.count_records(_records_of(items[0][1]))
+        call.peer.seen.count_produced_format(_records_of(items[0][1]))
     append = RequestAppend(services)
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True

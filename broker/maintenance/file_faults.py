@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 from ...network.clock import Clock
-from ...network.line_limit import LineLimit, repetition_text
+from ...network.log_line_limit import LogLineLimit, repetition_text
 from ...protocol.errors import DiskFault
 from ...storage.files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
 
@@ -22,7 +22,7 @@ class FileFaults:
     """Listens to the faults of `files`."""
 
     def __init__(self, clock: Clock, files: Files) -> None:
-        self._lines = LineLimit(clock)
+        self._lines = LogLineLimit(clock)
         files.on_fault.append(self.note)
 
     def note(self, path: str, fault: DiskFault) -> None:
@@ -30,6 +30,6 @@ class FileFaults:
         number = errno_of(fault)
         if number in EXPECTED:
             return
-        more = self._lines.count_left_out(number if number in NO_DESCRIPTORS else (number, path))
+        more = self._lines.try_to_log(number if number in NO_DESCRIPTORS else (number, path))
         if more is not None:
             log.error("a file cannot be used%s: %s", repetition_text(more), fault)

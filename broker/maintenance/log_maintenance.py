@@ -165,7 +165,7 @@ class LogMaintenance:
         assert path is not None
         if len(core.cluster.brokers) > 1:
             path = f"{path}.{core.cluster.node_id}"
-        await core.run_in_worker(_write_report, core.log_manager.files, path, core.clients.document_maker())
+        await core.run_in_worker(_write_report, core.log_manager.files, path, core.clients.make_document_maker())
 
     async def _expire_producers(self) -> None:
         now_ms = self._core.clock.now_ms()

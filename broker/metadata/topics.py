@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...config import Layers, TopicSettings
-from ...network.line_limit import LineLimit, repetition_text
+from ...network.log_line_limit import LogLineLimit, repetition_text
 from ...network.worker_threads import drop_traceback
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_manager import LogManager
@@ -96,7 +96,7 @@ class Topics:
         self.cluster = core.cluster
         self._log_manager = core.log_manager
         self._changes = asyncio.Lock()
-        self._lines = LineLimit(core.clock)
+        self._lines = LogLineLimit(core.clock)
         self._turn = core.turns.begin()
         core.settings = self.configuration.settings
         core.cluster.draw_producer_ids_from(self.store.next_producer_id)
@@ -210,7 +210,7 @@ class Topics:
 
     def _partition_limit_error(self, present: int) -> ApiError:
         message = f"{present} partitions are there, see stepdown.max.partitions, which is {self._most_partitions}"
-        left_out = self._lines.count_left_out(ErrorCode.POLICY_VIOLATION)
+        left_out = self._lines.try_to_log(ErrorCode.POLICY_VIOLATION)
         if left_out is not None:
             log.warning("no partition can be created%s: %s", repetition_text(left_out), message)
         return ApiError(message, ErrorCode.POLICY_VIOLATION)

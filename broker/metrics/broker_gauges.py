@@ -39,7 +39,7 @@ def register_gauges(
         lambda: budget.peak_bytes,
     )
     gauge("stepdown_downconversion_limit_bytes", "Limit of conversion memory", lambda: budget.limit_bytes)
-    gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting)
+    gauge("stepdown_downconversion_waiters", "Chunks waiting for conversion memory", lambda: budget.waiting_count)
     gauge("stepdown_request_memory_pool_used_bytes", "Request memory in use", lambda: requests.in_use_bytes)
     gauge(
         "stepdown_request_memory_pool_available_bytes",

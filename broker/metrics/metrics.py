@@ -126,9 +126,11 @@ class Metrics:
             ConversionMeter(self.conversion_seconds.of(name), self.temporary_bytes.of(name))
             for name in ("Produce", "Fetch")
         )
-        self.conversion_chunks = kept.total("stepdown_downconversion_chunks", "Chunks converted down")
-        self.padding_bytes = kept.total("stepdown_downconversion_padding_bytes", "Bytes of overflow entries sent")
-        self.truncated_slices = kept.total(
+        self.conversion_chunks = kept.plain_counter("stepdown_downconversion_chunks", "Chunks converted down")
+        self.padding_bytes = kept.plain_counter(
+            "stepdown_downconversion_padding_bytes", "Bytes of overflow entries sent"
+        )
+        self.truncated_slices = kept.plain_counter(
             "stepdown_downconversion_truncated_responses", "Converted slices cut at their promised size"
         )
         self.conversions_rejected = kept.counter("stepdown_downconversion_rejected", "Conversions refused", "reason")
@@ -140,7 +142,7 @@ class Metrics:
         self.conversion_wait = kept.histogram(
             "stepdown_downconversion_wait_seconds", "Time that a chunk waited for conversion memory", DURATION_BUCKETS
         )
-        self.request_memory_wait = kept.total(
+        self.request_memory_wait = kept.plain_counter(
             "stepdown_request_memory_pool_depleted_seconds", "Time that requests waited for request memory"
         )
         self.loop_delay = kept.histogram(
@@ -149,17 +151,17 @@ class Metrics:
         self.loop_held = kept.counter(
             "stepdown_event_loop_held", "Times that a request held the event loop for more than 100 ms", "request"
         )
-        self.sendfile_bytes = kept.total("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
-        self.copied_bytes = kept.total("stepdown_copied_bytes", "Record bytes sent from memory, converted")
+        self.sendfile_bytes = kept.plain_counter("stepdown_sendfile_bytes", "Record bytes sent by sendfile")
+        self.copied_bytes = kept.plain_counter("stepdown_copied_bytes", "Record bytes sent from memory, converted")
 
         self.fetch_expirations = kept.counter(
             "stepdown_fetch_expirations", "Fetches that waited for their maximum time", "fetcher"
         )
-        self.session_evictions = kept.total("stepdown_fetch_session_evictions", "Fetch sessions evicted")
+        self.session_evictions = kept.plain_counter("stepdown_fetch_session_evictions", "Fetch sessions evicted")
         self.transactions = kept.counter("stepdown_transactions", "Completed transactions, by result", "result")
         for result in ("committed", "aborted"):
             self.transactions.of(result)
-        self.transactions_timed_out = kept.total(
+        self.transactions_timed_out = kept.plain_counter(
             "stepdown_transactions_timed_out", "Transactions aborted after their timeout"
         )
         self.transaction_append_errors = kept.counter(
@@ -167,12 +169,14 @@ class Metrics:
         )
         for record in ("state", "marker"):
             self.transaction_append_errors.of(record)
-        self.cleaner_runs = kept.total("stepdown_cleaner_runs", "Logs cleaned by compaction")
-        self.cleaner_read_bytes = kept.total("stepdown_cleaner_read_bytes", "Bytes of the segments that were cleaned")
-        self.cleaner_written_bytes = kept.total(
+        self.cleaner_runs = kept.plain_counter("stepdown_cleaner_runs", "Logs cleaned by compaction")
+        self.cleaner_read_bytes = kept.plain_counter(
+            "stepdown_cleaner_read_bytes", "Bytes of the segments that were cleaned"
+        )
+        self.cleaner_written_bytes = kept.plain_counter(
             "stepdown_cleaner_written_bytes", "Bytes of the segments that cleaning wrote"
         )
-        self.cleaner_seconds = kept.total("stepdown_cleaner_seconds", "Time that logs were being cleaned")
+        self.cleaner_seconds = kept.plain_counter("stepdown_cleaner_seconds", "Time that logs were being cleaned")
         self.flush_duration = kept.histogram(
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
         )

@@ -96,6 +96,6 @@ def _check_loop(services: "Services") -> Problem:
 
 def _check_waiting(services: "Services") -> Problem:
     waiting = Problem("chunks that wait for conversion memory", "raise stepdown.conversion.memory.bytes")
-    if services.conversion_budget.waiting:
-        waiting.add("conversion", services.conversion_budget.waiting)
+    if services.conversion_budget.waiting_count:
+        waiting.add("conversion", services.conversion_budget.waiting_count)
     return waiting

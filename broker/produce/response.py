@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...network.line_limit import repetition_text
+from ...network.log_line_limit import repetition_text
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -79,7 +79,7 @@ def note_failure(core: "Core", outcome: PartitionOutcome, error: Exception, clie
 
 def _log_failure(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> None:
     """Once a minute for each partition: a producer tries again many times a second."""
-    left_out = core.failed_appends.count_left_out((outcome.place, type(error)))
+    left_out = core.failed_appends.try_to_log((outcome.place, type(error)))
     if left_out is not None:
         trace = None if isinstance(error, ApiError) else error
         more = repetition_text(left_out)

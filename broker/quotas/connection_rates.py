@@ -24,7 +24,7 @@ class ConnectionRates:
     def _rate(self) -> Rate:
         return Rate(self._quotas.samples, self._quotas.window_s * 1000)
 
-    def refuse_ms(self, address: str) -> int:
+    def refusal_delay_ms(self, address: str) -> int:
         """0: a connection from there is welcome, and counted. Else the time in ms after which it has to be closed."""
         bound = self._quotas.connection_creation_rate.of_address(address)
         if bound is None:
@@ -32,16 +32,16 @@ class ConnectionRates:
         now_ms = self._quotas.clock.monotonic_ms()
         rate = self._of_address.of((address, ""))
         rate.record(1, now_ms)
-        refuse_ms = self._limit_to_window(rate.excess_ms(bound, now_ms))
-        if refuse_ms:
+        refusal_delay_ms = self._limit_to_window(rate.excess_ms(bound, now_ms))
+        if refusal_delay_ms:
             rate.record(-1, now_ms)
-        return refuse_ms
+        return refusal_delay_ms
 
-    def pause_ms(self) -> int:
+    def server_pause_ms(self) -> int:
         """Counts a connection that was taken; for how long no other one is to be."""
         return self._count_and_wait_ms(self._of_all, self._most_by_second())
 
-    def pause_at_ms(self, listener: str) -> int:
+    def listener_pause_ms(self, listener: str) -> int:
         """The same of one listener."""
         bound = self._most_at_listener(listener)
         if bound >= NO_RATE:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ...network.clock import Clock
-from ...network.line_limit import LineLimit, repetition_text
+from ...network.log_line_limit import LogLineLimit, repetition_text
 from ...protocol.errors import ApiError
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class RoundFaults:
     """
 
     def __init__(self, clock: Clock, count: Callable[[str], None]) -> None:
-        self._lines = LineLimit(clock)
+        self._lines = LogLineLimit(clock)
         self._count = count
 
     @contextmanager
@@ -40,7 +40,7 @@ class RoundFaults:
 
     def _note(self, work: str, name: str, fault: Exception) -> None:
         self._count(work)
-        left_out = self._lines.count_left_out((work, name))
+        left_out = self._lines.try_to_log((work, name))
         if left_out is None:
             return
         trace = None if isinstance(fault, ApiError) else fault

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...network.admission.peer_log_limit import PeerLogLimit
-from ...network.sasl.mechanism import for_log
+from ...network.sasl.mechanism import quote_for_log
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.producers.producer_states import highest_producer_id
@@ -308,7 +308,7 @@ class TransactionCoordinator:
 
     async def _abort_timed_out(self, transaction: Transaction) -> None:
         name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
-        line = f"the transaction of {for_log(name)} is open for more than {timeout_ms} ms and is aborted"
+        line = f"the transaction of {quote_for_log(name)} is open for more than {timeout_ms} ms and is aborted"
         self._lines.log_info(log, name[:KEY_CHARACTERS], line)
         await self._fence(transaction)
         self._core.metrics.transactions_timed_out.add()

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from ...network.sasl.mechanism import for_log
+from ...network.sasl.mechanism import quote_for_log
 from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
 from .markers import Markers, ProducerMarker
@@ -60,7 +60,7 @@ class TransactionCompleter:
             try:
                 await self._write_markers(transaction)
             except ApiError as error:
-                name = for_log(transaction.transactional_id)
+                name = quote_for_log(transaction.transactional_id)
                 log.info("the transaction of %s is completed by another broker: %s", name, error)
 
     async def _write_markers(self, transaction: Transaction) -> None:

@@ -131,7 +131,7 @@ class RequestLog:
             request.client_id,
             request.software_name,
             request.software_version,
-        ).take_over(client)
+        ).move_counts_from(client)
 
     def _note_unreadable(self, why: str) -> None:
         self.unreadable += 1

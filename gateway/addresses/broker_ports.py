@@ -9,7 +9,7 @@ from collections.abc import Callable, Container
 
 from ...config.keys.endpoints import HIGHEST_PORT, HostPort
 from ...network.clock import Clock
-from ...network.line_limit import LineLimit, repetition_text
+from ...network.log_line_limit import LogLineLimit, repetition_text
 from ..upstream import MOST_KNOWN_BROKERS
 
 BOOTSTRAP_LISTENER = "bootstrap"
@@ -43,7 +43,7 @@ class BrokerPorts:
         self._stop_listening = stop_listening
         self.closed: set[int] = set()
         self._learn = learn
-        self._lines = LineLimit(clock)
+        self._lines = LogLineLimit(clock)
 
     def translate(self, broker: int, address: HostPort) -> HostPort:
         """The address here of a broker that the cluster says is there. Raises: OSError when its port cannot be had."""
@@ -123,7 +123,7 @@ class BrokerPorts:
         try:
             work()
         except OSError as fault:
-            left_out = self._lines.count_left_out(broker)
+            left_out = self._lines.try_to_log(broker)
             if left_out is not None:
                 log.error("%s%s", fault, repetition_text(left_out))
             return False

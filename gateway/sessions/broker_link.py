@@ -108,7 +108,7 @@ class BrokerLink:
         ms_a_byte = 1000 / max(1, self._tools.min_bytes_a_second)
         claim.allow_reclaim(partial(self._release_and_close, claim))
         try:
-            return await self.connection.read(size, lambda count: claim.progress(count * ms_a_byte))
+            return await self.connection.read(size, lambda count: claim.note_progress(count * ms_a_byte))
         except ConnectionResetError:
             if claim.size_bytes:
                 raise

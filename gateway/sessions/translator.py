@@ -90,7 +90,7 @@ class RequestTranslator:
             held=self._hold_answers(),
             workers=self._tools.workers,
             count_lost=count_lost,
-            count_records=seen.count_records,
+            count_records=seen.count_produced_format,
             rotation=self._rotation,
             zstd_to=self._tools.zstd_to,
         )

@@ -63,7 +63,7 @@ class Supervisor:
         self._threads = WorkerThreads(1, "supervisor", self._clock)
         instruments = Instruments()
         instruments.gauge("stepdown_gateway_workers", "Processes that serve clients.", lambda: len(self._workers))
-        self._ends = instruments.total("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
+        self._ends = instruments.plain_counter("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
         self._allow_watch = EndedEntriesWatch(settings.allowed, self._clock, instruments)
         pages = WorkerPages(
             settings=settings,

@@ -13,7 +13,7 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from ...config import Given, Origin
-from ...network.clients.client_exchange import dump_clients
+from ...network.clients.client_exchange import make_clients_dumper
 from ...network.page.page_query import PageQuery
 from ..gateway import Gateway
 from ..settings import GatewaySettings, divide_memory_by_workers, make_settings
@@ -114,7 +114,7 @@ async def _show_ready(gateway: Gateway) -> Message:
 
 
 async def _show_clients(gateway: Gateway) -> Message:
-    return await gateway.run_in_worker(dump_clients(gateway.clients))
+    return await gateway.run_in_worker(make_clients_dumper(gateway.clients))
 
 
 async def _show_metrics(gateway: Gateway) -> Message:

@@ -76,7 +76,7 @@ class WorkerPages:
     async def make_report(self) -> bytes:
         """The text of /clients."""
         report = await self._read_joined_report()
-        return await self.threads.run(lambda: render_report(report.document_maker()))
+        return await self.threads.run(lambda: render_report(report.make_document_maker()))
 
     async def list_clients(self, query: PageQuery) -> dict[str, Any]:
         """The view `clients`. Raises: QueryFault."""
@@ -97,7 +97,7 @@ class WorkerPages:
             joined["problems"] = [*joined["problems"], _make_problem(silent)]
         report = await self._read_joined_report()
         joined["counts"]["clients"] = len(report)
-        joined["kafka_4_refuses"] = await self.threads.run(report.refusals_counter())
+        joined["kafka_4_refuses"] = await self.threads.run(report.make_refused_clients_counter())
         joined["started_ms"] = min(each["started_ms"] for each in overviews)
         joined["requests"] = _sum_durations_by_api(row for each in overviews for row in each["requests"])
         joined["memory"] = [

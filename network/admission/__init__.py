@@ -1,1 +1,1 @@
-"""What peers that are not authenticated may have, and who of them gives way: shared by network and by age."""
+"""Limits for memory, descriptors and log lines, shared fairly by network, and which connection has to give way."""

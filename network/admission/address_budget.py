@@ -1,15 +1,15 @@
 """Memory that is shared by the addresses of peers, so that one address cannot take it all.
 
-    next in line      the address that holds least, of several the one that was served longest ago; of its claims the
-                      newest and the oldest by turns: while many that do nothing come again and again, a login is seldom
-                      behind all of them, and never for ever
-    gives way         of the address that holds most: the claim that stalled first
-    when              after 100 ms for an address that holds less even with its claim, else after `patience_ms`,
-                      less the more wait: half of it for 64, a tenth for 576
-    refused           of more than 128 that wait and hold bytes: the oldest of the address that has most of them
+    served next       the address that holds least; if several do, the one that was served longest ago. Of its claims
+                      the newest and the oldest alternate: even if an attacker reconnects all the time, a real login is
+                      rarely behind all of its claims, and is always served in the end
+    reclaimed         the claim that stalled first, of the address that holds most
+    when              after 100 ms, if the waiting address will still hold less; otherwise after `patience_ms`, which
+                      shrinks as more claims wait: to half for 64, to a tenth for 576
+    refused           if more than 128 waiting claims hold bytes: the oldest of the address that has most of them
 
-Many claims of one address are often many clients (NAT, a proxy): they are left alone for as long as a slow network
-takes for an answer.
+Many claims of one address are often many clients (NAT, a proxy), so they get the time that an answer takes on a slow
+network.
 """
 
 from collections import Counter
@@ -19,12 +19,12 @@ from ..memory_budget import Claim, MemoryBudget, NoRoomToWait, Waiter, stalled_s
 
 OTHERS_PATIENCE_MS = 100
 HALVED_BY = 64
-"""Claims that wait: of a thousand that do nothing each place has to serve fifteen."""
+"""The number of waiting claims that halves the patience: with a thousand idle ones each place has to serve fifteen."""
 MOST_WAITING_WITH_BYTES = 128
 
 
 class AddressBudget(MemoryBudget):
-    """A `MemoryBudget` whose claims are of addresses: `owner` of `claim`."""
+    """A `MemoryBudget` shared by addresses: the `owner` of a claim is an address."""
 
     def __init__(self, limit_bytes: int, *, clock: Clock, patience_ms: int) -> None:
         super().__init__(limit_bytes, clock=clock, patience_ms=patience_ms)
@@ -46,18 +46,18 @@ class AddressBudget(MemoryBudget):
         refused = next(each for each in waiting if each.owner == most)
         refused.turn.set_exception(NoRoomToWait(f"{len(waiting)} others wait for memory before their login"))
 
-    def _join(self, waiter: Waiter) -> None:
-        super()._join(waiter)
+    def _add_waiter(self, waiter: Waiter) -> None:
+        super()._add_waiter(waiter)
         self._waiting_of.setdefault(waiter.owner, {})[waiter] = None
 
-    def _leave(self, waiter: Waiter) -> None:
+    def _remove_waiter(self, waiter: Waiter) -> None:
         own = self._waiting_of.get(waiter.owner, {})
         if waiter in own:
-            super()._leave(waiter)
+            super()._remove_waiter(waiter)
             self._is_oldest_next = not self._is_oldest_next
             del own[waiter], self._waiting_of[waiter.owner]
             if own:
-                self._waiting_of[waiter.owner] = own  # behind the others that hold as little
+                self._waiting_of[waiter.owner] = own  # after the others that hold as little
 
     def _make_claim(self, size_bytes: int, owner: str) -> Claim:
         self._held_bytes[owner] += size_bytes
@@ -81,5 +81,5 @@ class AddressBudget(MemoryBudget):
         most = max(self._held_bytes[each.owner] for each in self._reclaimable)
         claim = min((each for each in self._reclaimable if self._held_bytes[each.owner] == most), key=stalled_since_ms)
         is_unfair = most > self._held_bytes[first.owner] + first.size_bytes
-        patience_ms = self._patience_ms * HALVED_BY // (HALVED_BY + self.waiting - 1)
-        return self._only_after_patience(claim, min(patience_ms, OTHERS_PATIENCE_MS) if is_unfair else patience_ms)
+        patience_ms = self._patience_ms * HALVED_BY // (HALVED_BY + self.waiting_count - 1)
+        return self._choose_if_stalled_for(claim, min(patience_ms, OTHERS_PATIENCE_MS) if is_unfair else patience_ms)

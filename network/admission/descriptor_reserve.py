@@ -1,7 +1,6 @@
-"""Descriptors that clients may not have: what the process opens itself needs some, as the file of a log or of a module
-that is read with the first request that needs it, when clients may have used up the limit of open files.
+"""Keeps some descriptors free of clients, so that the process can still open files of logs and import modules.
 
-The kernel gives the lowest number that is free: when the next one is near the limit, all below it are in use.
+The kernel gives out the lowest free number: when the next one is near the limit, all lower ones are in use.
 """
 
 import errno
@@ -11,7 +10,7 @@ from typing import Final
 
 RESERVED: Final = 16
 RESERVED_FROM_HTTP: Final = 8
-"""Probes of liveness are answered when other clients are not."""
+"""Lower, so that liveness probes are still answered when other clients are refused."""
 
 
 def check_free_descriptors(any_descriptor: int, reserved: int = RESERVED) -> None:

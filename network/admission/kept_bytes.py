@@ -1,8 +1,7 @@
-"""Bytes that are kept for clients and that no budget was asked for: requests that are not whole, answers that are not
-taken.
+"""Counts bytes that are kept for clients without a claim: incomplete requests and unread answers.
 
-Above `soft_bytes` what belongs to the network that has most gives way if it has been kept for longer than
-`patience_ms`, the oldest first; above `most_bytes` without that patience.
+Above `soft_bytes`, the network with the most bytes gives up its oldest items, if they are older than `patience_ms`.
+Above `most_bytes` it gives them up at any age.
 """
 
 from collections import Counter
@@ -14,7 +13,7 @@ from ..clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class KeptItem:
-    """`give_up` lets go of it."""
+    """`give_up` frees the bytes, by closing their connection."""
 
     size_bytes: int
     since_ms: int
@@ -22,7 +21,7 @@ class KeptItem:
 
 
 class KeptBytes:
-    """One item of a key at most. One that is alone may have any size."""
+    """Has at most one item for each key. If there is only one item, it may have any size."""
 
     def __init__(self, soft_bytes: int, most_bytes: int, clock: Clock, patience_ms: int = 0) -> None:
         self.in_use_bytes = 0
@@ -34,14 +33,14 @@ class KeptBytes:
         self._bytes_of: Counter[str] = Counter()
 
     def keep(self, key: Hashable, network: str, size_bytes: int, give_up: Callable[[], None]) -> None:
-        """Counts what is kept for `network` until `release`, or until it gives way: then `give_up` is called."""
+        """Counts the bytes for `network` until `release`. If others need them first, calls `give_up`."""
         self._of.setdefault(network, {})[key] = KeptItem(size_bytes, self._clock.monotonic_ms(), give_up)
         self._bytes_of[network] += size_bytes
         self.in_use_bytes += size_bytes
         self._give_up_oldest_of_largest()
 
     def release(self, key: Hashable, network: str) -> None:
-        """Again is harmless."""
+        """Counts the item no more; does nothing if it is not there."""
         own = self._of.get(network, {})
         item = own.pop(key, None)
         if item is None:

@@ -1,7 +1,7 @@
 """Sets up an accepted connection: its transport, its TLS handshake, and the SASL exchange before the first request.
 
-One `ListenerAdmission` a listener. All of them share the memory that connections may take before they are
-authenticated, so that strangers in any number cost what `MEMORY_BYTES` says and about 20 KiB each.
+Each listener has one `ListenerAdmission`. They share one budget for connections that are not authenticated: any number
+of them costs `MEMORY_BYTES`, and about 20 KiB for each connection.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from ..instruments import Counters, RequestMeter
 from ..principal import USER_TYPE, KafkaPrincipal
 from ..sasl.exchange import SaslExchange
 from ..sasl.mechanism import Mechanism
-from ..sasl.mechanisms import CredentialOf, exchange_makers_of
+from ..sasl.mechanisms import CredentialOf, make_exchange_makers
 from ..sasl.sasl_gate import SaslGate
 from ..transport import PlainTransport
 from .address_budget import AddressBudget
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES = 4 << 20
 PATIENCE_MS = 1_000
-"""While others wait for that memory, a handshake or a login that does nothing for longer is hung up on."""
+"""While others wait for that memory, a handshake or login that is idle for longer is closed."""
 
 log = logging.getLogger(__name__)
 
 
-class SecuredListeners:
+class SharedByListeners:
     """What all listeners with TLS or SASL share."""
 
     def __init__(
@@ -50,7 +50,7 @@ class SecuredListeners:
         credential_of: CredentialOf,
         lines: PeerLogLimit,
     ) -> None:
-        """`meter_of` gives the meter of the requests of an API, by its name and version."""
+        """`meter_of` returns the meter for an API's name and version."""
         self.failed_authentications = failed_authentications
         self.meter_of = meter_of
         self.clock = clock
@@ -60,29 +60,31 @@ class SecuredListeners:
         self.memory = AddressBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
         self.tls_buffers: TlsBuffers | None = None  # made for the first wire with TLS
 
-    def listener(self, name: str, security: Callable[[], ListenerSecurity]) -> "ListenerAdmission":
+    def make_admission(self, name: str, security: Callable[[], ListenerSecurity]) -> "ListenerAdmission":
         """Raises: DiskFault when its keys and certificates cannot be used."""
         return ListenerAdmission(name, security, self)
 
 
 class ListenerAdmission:
-    """Lets connections in at one listener. `security` gives the settings that are in force."""
+    """Authenticates connections of one listener. `security` returns the current settings."""
 
-    def __init__(self, name: str, security: Callable[[], ListenerSecurity], shared: SecuredListeners) -> None:
+    def __init__(self, name: str, security: Callable[[], ListenerSecurity], shared: SharedByListeners) -> None:
         self._name = name
         self._shared = shared
         self._security = security
         self._sasl = security().sasl
         self._mechanisms = self._make_mechanisms(self._sasl)
         self._token_meter: RequestMeter | None = None
-        self._contexts = self._tls_contexts(security)
+        self._contexts = self._make_tls_contexts(security)
 
     def _make_mechanisms(self, sasl: SaslSettings | None) -> Mapping[str, Callable[[], Mechanism]]:
         """Raises: DiskFault."""
-        return {} if sasl is None else exchange_makers_of(sasl, self._shared.credential_of, self._shared.clock)
+        return {} if sasl is None else make_exchange_makers(sasl, self._shared.credential_of, self._shared.clock)
 
     def _refresh_mechanisms(self) -> Mapping[str, Callable[[], Mechanism]]:
-        """The mechanisms of the current settings; if they cannot be made, the former stay, and that is logged."""
+        """Returns the mechanisms of the current settings; if these cannot be made, logs that and returns the former
+        ones.
+        """
         wanted = self._security().sasl
         if wanted is not self._sasl:
             before, self._sasl = self._sasl, wanted
@@ -93,7 +95,7 @@ class ListenerAdmission:
                     log.error("listener %s: %s; the mechanisms from before stay in use", self._name, fault)
         return self._mechanisms
 
-    def _tls_contexts(self, security: Callable[[], ListenerSecurity]) -> "TlsContexts | None":
+    def _make_tls_contexts(self, security: Callable[[], ListenerSecurity]) -> "TlsContexts | None":
         if security().tls is None:
             return None
         from ..tls import contexts
@@ -111,17 +113,17 @@ class ListenerAdmission:
         return TlsWire(sock, loop, self._shared.tls_buffers)
 
     def admit(self, connection: Connection, wire: PlainTransport, inside: Answerer) -> Answerer:
-        """Has the connection authenticated before anything else; the answerer of its frames."""
+        """Makes the connection authenticate first. Returns the answerer for its frames."""
         peer = connection.peer
         self._refresh_mechanisms()
         sasl = self._sasl
         timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._on_login_timeout, connection))
-        authenticated = partial(self._lift_restrictions, connection, timer)
+        authenticated = partial(self._cancel_timer_and_unrestrict, connection, timer)
         connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
         if self._contexts is not None:
             wire = cast("TlsWire", wire)
             connection.first = partial(self._shake_hands, wire, connection, sasl is None, authenticated)
-        connection.at_end = partial(self._end_login_timer, connection, timer)
+        connection.at_end = partial(self._on_connection_end, connection, timer)
         if sasl is None:
             return inside
         peer.sasl = exchange = SaslExchange(self._refresh_mechanisms, sasl.max_session_ms, self._shared.clock)
@@ -130,9 +132,9 @@ class ListenerAdmission:
         )
 
     async def _shake_hands(
-        self, wire: "TlsWire", connection: Connection, suffices: bool, authenticated: Callable[[], None]
+        self, wire: "TlsWire", connection: Connection, authenticates: bool, authenticated: Callable[[], None]
     ) -> None:
-        """Raises: CloseConnection, OSError."""
+        """`authenticates`: the handshake is all that is needed, no login follows. Raises: CloseConnection, OSError."""
         from ..tls.tls_handshake import shake_hands
 
         assert self._contexts is not None
@@ -141,17 +143,19 @@ class ListenerAdmission:
         peer.server_name = wire.server_name
         if user is not None:
             peer.principal = KafkaPrincipal(USER_TYPE, user)
-        if suffices:
+        if authenticates:
             authenticated()
         else:
             connection.asked_ms = self._shared.clock.monotonic_ms()
 
-    def _lift_restrictions(self, connection: Connection, timer: Timer) -> None:
+    def _cancel_timer_and_unrestrict(self, connection: Connection, timer: Timer) -> None:
         timer.cancel()
         connection.unrestrict()
 
-    def _end_login_timer(self, connection: Connection, timer: Timer) -> None:
-        """Ends the login timer; counts a connection that ends before it is authenticated, or that lost it again."""
+    def _on_connection_end(self, connection: Connection, timer: Timer) -> None:
+        """Cancels the login timer. Counts the connection as failed if its login, or its re-authentication, did not
+        succeed.
+        """
         timer.cancel()
         sasl = connection.peer.sasl
         if connection.is_restricted or (sasl is not None and sasl.refusal is not None):
@@ -165,7 +169,7 @@ class ListenerAdmission:
         connection.close()
 
     def _meter_of_tokens(self) -> RequestMeter:
-        """Bare tokens are counted as what carries them in later versions."""
+        """Counts bare tokens as SaslAuthenticate, which later versions put them into."""
         if self._token_meter is None:
             self._token_meter = self._shared.meter_of("SaslAuthenticate", 0)
         return self._token_meter

@@ -8,7 +8,7 @@ from ..clock import LoopClock
 
 
 def find_unusable_files(listener: str, security: ListenerSecurity) -> Iterable[tuple[str, str]]:
-    """Opens all of them; the setting and the reason for each that cannot be used."""
+    """Opens all files. Yields the setting and the reason for each that cannot be used."""
     if security.tls is not None:
         from ..tls.contexts import TlsContexts, UnusableTls
 

@@ -1,5 +1,5 @@
-"""The requests that take long: few go on at once, since what they build adds up. The others wait, with what they have
-built in their first turns.
+"""Limits how many long requests run at once, since their unfinished responses add up in memory. The others wait and
+keep what they built in their first turns.
 """
 
 import asyncio
@@ -9,12 +9,12 @@ from ..answerer import CloseConnection
 from .kept_bytes import KeptBytes
 
 BUILT_BYTES = 96 * 1024
-"""What two turns build: of the metadata of 1,900 partitions 84 kB, by 1,200 connections 100 MB."""
+"""What two turns build, at most: the metadata of 1,900 partitions is 84 kB, and 1,200 connections built 100 MB."""
 
 
 class LongRequests:
-    """Places for `most` at once. Networks have the next one by turns, and of each who came first. What those who wait
-    have built is counted in `unread`.
+    """`most` places. A free place goes to the networks in turn, and within a network to the longest waiting request.
+    `unread` counts what the waiting requests have built.
     """
 
     def __init__(self, most: int, unread: KeptBytes) -> None:
@@ -27,7 +27,7 @@ class LongRequests:
         return not self._free
 
     async def acquire(self, network: str) -> None:
-        """Returns when there is a place. Raises: CloseConnection when too many wait."""
+        """Waits for a place. Raises: CloseConnection when too many wait."""
         if self._free:
             self._free -= 1
             return
@@ -37,7 +37,7 @@ class LongRequests:
         try:
             await granted
         except asyncio.CancelledError:
-            if not granted.cancelled():  # it came too late to be used
+            if not granted.cancelled():  # the place came too late to be used
                 self.release()
             raise
         finally:
@@ -45,13 +45,13 @@ class LongRequests:
             self._unread.release(granted, network)
 
     def release(self) -> None:
-        """The place is for the next one."""
+        """Gives the place to the next waiting request."""
         while self._waiting:
             network, own = next(iter(self._waiting.items()))
             granted = next(iter(own))
             del self._waiting[network], own[granted]
             if own:
-                self._waiting[network] = own  # the last one now
+                self._waiting[network] = own  # moved to the end
             if not granted.done():
                 granted.set_result(None)
                 return

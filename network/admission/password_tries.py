@@ -1,7 +1,7 @@
-"""Passwords that are tried over HTTP, by the network they come from: one after another.
+"""Checks passwords that come over HTTP, one at a time for each network.
 
-A wrong one is answered after `delay_ms` (`connection.failed.authentication.delay.ms`, as a failed login over SASL), and
-no other one of its network is looked at before: who hangs up early, or comes by many connections, learns no more.
+The answer to a wrong password is delayed by `delay_ms` (`connection.failed.authentication.delay.ms`, as for SASL).
+Until then no other password from that network is checked, so closing early or many connections speed nothing up.
 """
 
 import asyncio
@@ -30,7 +30,9 @@ class PasswordTries:
         self._delays: dict[str, asyncio.Event] = {}
 
     async def try_password(self, address: str, is_right: Callable[[], bool]) -> bool:
-        """What `is_right` says of a password from that address, in its turn; when it is wrong, after the delay."""
+        """Returns `is_right()`, after earlier passwords of its network. If the password is wrong, returns after the
+        delay.
+        """
         network = network_of(address)
         while network in self._delays:
             await self._delays[network].wait()
@@ -42,7 +44,7 @@ class PasswordTries:
         return False
 
     def _begin_delay(self, network: str) -> asyncio.Event:
-        """Set when the next one of that network may be looked at."""
+        """Returns an event that is set when the next password of that network may be checked."""
         over = self._delays[network] = asyncio.Event()
         self._clock.call_later(self._delay_ms, lambda: self._end_delay(network))
         return over

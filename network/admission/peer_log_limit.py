@@ -1,9 +1,9 @@
-"""Limits the lines about what peers do: connections that are closed, wrong passwords, denied rights. A peer that
-can cause one can cause a million.
+"""Limits log lines about peers (closed connections, wrong passwords, denied rights): a peer that causes one can cause a
+million.
 
-In a minute each network has ten, all together a hundred; of what follows the 1st, the 10th, the 100th and so on is
-said, with how many have been left out. The first line of a cause is always said, of ten causes
-of a network and a hundred in all.
+In each minute a network may cause ten lines, and all networks a hundred. Beyond that, only the 1st, 10th, 100th … line
+is logged, with the number of lines left out. The first line of a cause is always logged, for up to ten causes of a
+network and a hundred causes in all.
 """
 
 import logging
@@ -24,7 +24,7 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 class PeerLogLimit:
-    """What was said in the minute that runs."""
+    """Counts the lines of the current minute."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -35,7 +35,9 @@ class PeerLogLimit:
         self._count = 0
 
     def warn(self, log: logging.Logger, network: str, line: str, cause: str = "") -> None:
-        """Writes the line about a peer from there, or leaves it out. Causes that differ in numbers alone are one."""
+        """Logs the line about a peer of that network, or leaves it out. Causes that differ only in numbers count as
+        one.
+        """
         self._log_within_limit(log, logging.WARNING, network, line, cause)
 
     def log_info(self, log: logging.Logger, network: str, line: str) -> None:
@@ -43,12 +45,12 @@ class PeerLogLimit:
         self._log_within_limit(log, logging.INFO, network, line)
 
     def _log_within_limit(self, log: logging.Logger, level: int, network: str, line: str, cause: str = "") -> None:
-        remark = self._count_line(network, self._is_new(network, cause))
+        remark = self._count_and_make_remark(network, self._note_new_cause(network, cause))
         if remark is not None:
             log.log(level, "%s%s", line, remark)
 
-    def _is_new(self, network: str, cause: str) -> bool:
-        self._begin_minute()
+    def _note_new_cause(self, network: str, cause: str) -> bool:
+        self._begin_minute_when_due()
         what = (network, _DIGITS.sub("", cause[:CAUSE_CHARACTERS]))
         if not cause or what in self._causes or len(self._causes) >= MOST_CAUSES:
             return False
@@ -57,7 +59,7 @@ class PeerLogLimit:
         self._causes.add(what)
         return True
 
-    def _begin_minute(self) -> None:
+    def _begin_minute_when_due(self) -> None:
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._began_ms >= WINDOW_MS:
             self._began_ms, self._count = now_ms, 0
@@ -65,13 +67,13 @@ class PeerLogLimit:
             self._left_out.clear()
             self._causes.clear()
 
-    def _count_line(self, network: str, is_new: bool) -> str | None:
-        """What the line says of those that were left out; None: it is left out, too."""
+    def _count_and_make_remark(self, network: str, is_new: bool) -> str | None:
+        """Counts a line. Returns the remark about lines left out to add to it; None if this line is left out, too."""
         if network in self._of or len(self._of) < MOST_NETWORKS:
             self._of[network] += 1
         own = self._of[network] - MOST_OF_A_NETWORK
         is_worth = is_new or _is_worth_logging(own)
-        self._count += is_worth  # of others no more: who has many left out must not take the lines of others
+        self._count += is_worth  # a line left out must not use up the lines of other networks
         of_all = self._count - MOST_OF_ALL
         if not is_worth or not (is_new or _is_worth_logging(of_all)):
             self._left_out[network if network in self._of else ""] += 1

@@ -1,6 +1,6 @@
-"""What is remembered by names that clients choose: a limit of entries, and one of their bytes.
+"""A map whose keys are names that clients choose, limited in entries and in bytes of the names.
 
-A name may have 32 kB: where entries alone are counted, 10,000 of them hold 300 MB.
+A name may have 32 kB: with a limit of entries alone, 10,000 of them would hold 300 MB.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ K = TypeVar("K", bound=tuple[str, ...])
 V = TypeVar("V")
 
 USUAL_NAME_BYTES = 200
-"""The limit of bytes is that of entries times this."""
+"""The limit of bytes is the limit of entries times this."""
 
 
 class RememberedNames(Generic[K, V]):
@@ -26,7 +26,7 @@ class RememberedNames(Generic[K, V]):
         return len(self._values)
 
     def put(self, names: K, value: V) -> None:
-        """Remembers it as the latest."""
+        """Adds or replaces a value, as the latest."""
         self.pop(names)
         self._values[names] = value
         self.name_bytes += _count_characters(names)
@@ -39,11 +39,11 @@ class RememberedNames(Generic[K, V]):
             self._on_forgotten(oldest, forgotten)
 
     def get(self, names: K) -> V | None:
-        """The value, which stays as old as it is; None where there is none."""
+        """The value, or None. Its age does not change."""
         return self._values.get(names)
 
     def pop(self, names: K) -> V | None:
-        """The value, which is remembered no more; None where there is none."""
+        """Removes and returns the value; None if there is none."""
         value = self._values.pop(names, None)
         if value is not None:
             self.name_bytes -= _count_characters(names)
@@ -51,5 +51,5 @@ class RememberedNames(Generic[K, V]):
 
 
 def _count_characters(names: tuple[str, ...]) -> int:
-    """As many bytes as characters: most names are ASCII, and no character takes more than four."""
+    """Counts a byte for each character: most names are ASCII, and no character takes more than four."""
     return sum(map(len, names))

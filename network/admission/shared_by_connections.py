@@ -1,4 +1,4 @@
-"""What all connections of a server have together: memory, lines of the log, and what they ask of requests."""
+"""What all connections of a server share: memory budgets, the limit of log lines, and the rules for requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,32 +10,34 @@ from .kept_bytes import KeptBytes
 from .peer_log_limit import PeerLogLimit
 
 UNREAD_SHARE = 2
-"""How many times the request memory answers may have that wait, or that nobody takes: many clients that ask at once,
-and read, wait for milliseconds.
+"""Unread answers may take the request memory times this: when many clients ask at once, and do read, their answers wait
+for milliseconds.
 """
 MOST_MS_A_FRAME = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRules:
-    """What is asked of requests while they come, and of peers while they read answers."""
+    """How fast requests have to arrive and answers have to be read, and how large requests may be."""
 
     min_bytes_a_second: int
     max_bytes_without_records: int
 
     def grace_ms_per_byte(self, size_bytes: int) -> float:
-        """How much later a frame of that size counts as slow for each byte of it that passes."""
+        """By how many ms each transferred byte delays the time at which a frame of that size counts as slow."""
         return min(MOST_MS_A_FRAME / size_bytes, 1000 / max(1, self.min_bytes_a_second))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedByConnections:
-    """What all connections of a broker have together.
+    """What all connections of a broker share.
 
-    `parsed_requests` pays for requests that are parsed and wait (`request_cost.py`); `read_ahead` counts what has been
-    read and lies behind requests that are being answered, or wait for memory. Nobody waits for it: while it is full all
-    connections read little at a time. `unread` counts answers that nobody takes (`unread_answer.py`).
-    `on_refusal` gets a line for each peer whose login or TLS handshake fails.
+    `request_memory`: large frames. `half_frames`: incomplete frames without a claim.
+    `parsed_requests`: requests that are parsed and wait (`request_cost.py`).
+    `read_ahead`: bytes that were read after a request that is being answered or waits for memory. Nobody waits for
+    this budget: while it is full, all connections read little at a time.
+    `unread`: answers that peers do not read (`unread_answer.py`).
+    `on_refusal` is called with a line for each peer whose login or TLS handshake fails.
     """
 
     clock: Clock
@@ -58,8 +60,8 @@ class SharedByConnections:
         rules: Callable[[], RequestRules],
         on_refusal: Callable[[str], object] = lambda line: None,
     ) -> "SharedByConnections":
-        """Beside the request memory, requests that are parsed have as much; half frames and what is read ahead, a
-        quarter each.
+        """Parsed requests get as much memory as `request_memory`, beside it; bytes read ahead get a quarter of that.
+        Incomplete frames may be closed above a quarter, and are closed above a half.
         """
         quarter = request_memory.limit_bytes // 4
         return cls(
@@ -76,6 +78,6 @@ class SharedByConnections:
 
 
 def make_unread_answers_budget(clock: Clock, request_memory_bytes: int) -> KeptBytes:
-    """The budget of answers that wait to be sent, a share of the request memory and beside it."""
+    """The limit for unread answers: `UNREAD_SHARE` times the request memory, beside it."""
     most_bytes = UNREAD_SHARE * request_memory_bytes
     return KeptBytes(most_bytes, most_bytes, clock)

@@ -1,16 +1,16 @@
-"""Connections that have sent no request yet, or are in their login: which are closed when there are too many."""
+"""Connections without a request yet or in their login, and which of them to close when there are too many."""
 
 from ..connection import Connection
 
 
 class Strangers:
-    """Connections by the network that they come from, and by when they last made progress. One that has become a
-    client stays listed until `remove_surplus` comes across it.
+    """Such connections by network, ordered by their last progress. One that has since sent a request stays listed until
+    `remove_surplus` finds it.
     """
 
     def __init__(self) -> None:
-        self._of: dict[str, dict[Connection, int]] = {}  # and when each had last made progress, in ms, at the last look
-        self._network_of: dict[Connection, str] = {}  # when it was added; a PROXY header may change it later
+        self._of: dict[str, dict[Connection, int]] = {}  # to its last progress in ms, as last checked
+        self._network_of: dict[Connection, str] = {}  # as it was when added: a PROXY header may change it later
         self._count = 0
 
     def add(self, connection: Connection) -> None:
@@ -30,7 +30,8 @@ class Strangers:
     def remove_surplus(self, most: int) -> list[Connection]:
         """Takes out connections to close until `most` are left.
 
-        Each is, of the network with the most connections, the oldest without progress since the previous call.
+        Each is the oldest connection without progress since the previous call, of the network with the most
+        connections.
         """
         surplus = []
         for _ in range(self._count):
@@ -49,5 +50,5 @@ class Strangers:
 
 
 def _last_progress_ms(connection: Connection) -> int:
-    """When its last request or the end of its handshake came; else when it was opened."""
+    """When its last request came or its handshake ended, whichever is later; before that, its last activity."""
     return connection.last_active_ms if connection.asked_ms is None else connection.asked_ms

@@ -1,7 +1,7 @@
-"""What a connection's peer has not taken of its answers, and what ends the connection when that memory is needed.
+"""Counts what a peer has not read of its answers, and closes the connection when others need that memory.
 
-An answer that the wire takes at once is counted nowhere. From the moment that the wire is full, what is kept for it is
-counted: a long answer by its claim, which it has before, all else by `SharedByConnections.unread`.
+An answer that the socket takes at once is not counted. Once the socket is full, the rest is: a long answer by the claim
+that it has already, all others by `SharedByConnections.unread`.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from .shared_by_connections import SharedByConnections
 
 
 class UnreadAnswer:
-    """Of one connection, which `give_up` ends."""
+    """The unread answer of one connection; `give_up` closes the connection."""
 
     def __init__(
         self, wire: PlainTransport, peer: Peer, shared: SharedByConnections, give_up: Callable[[], None]
@@ -27,36 +27,36 @@ class UnreadAnswer:
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
 
-    def begin(self, claim: Claim) -> None:
-        """A long answer, which has that claim, is sent now; `release` ends it."""
+    def begin_long_answer(self, claim: Claim) -> None:
+        """Begins to send a long answer that is charged to `claim`; `release` ends it."""
         self._claim = claim
         self._ms_a_byte = self._shared.rules().grace_ms_per_byte(claim.size_bytes)
         self._seen_sent_bytes = self._wire.sent_bytes
         claim.allow_reclaim(self.give_up)
 
     def release(self) -> None:
-        """Nothing is kept any more; again is harmless."""
+        """Frees the claim and the count; may be called again."""
         if self._claim is not None:
             self._claim.release()
             self._claim = None
         self._shared.unread.release(self, self._peer.network)
 
-    def keep(self, size_bytes: int) -> None:
-        """Counts these bytes as unread until `release`, which has to come before the next `keep`."""
+    def count_unread(self, size_bytes: int) -> None:
+        """Counts these bytes as unread until `release`, which has to be called before the next `count_unread`."""
         if size_bytes > UNCOUNTED_BYTES:
             self._shared.unread.keep(self, self._peer.network, size_bytes, self.give_up)
 
     async def wait_for_room(self, kept_bytes: int) -> None:
-        """Returns when the peer takes more; `kept_bytes` are kept for it meanwhile. Raises: ConnectionResetError.
+        """Waits until the socket takes more; `kept_bytes` are counted meanwhile. Raises: ConnectionResetError.
 
-        Each wait is counted of its own, so of those who wait the oldest has taken nothing for longest.
+        Each wait is a new item, so the oldest item is the one whose peer has read nothing for longest.
         """
         if self._claim is not None:
             sent_bytes = self._wire.sent_bytes
-            self._claim.progress((sent_bytes - self._seen_sent_bytes) * self._ms_a_byte)
+            self._claim.note_progress((sent_bytes - self._seen_sent_bytes) * self._ms_a_byte)
             self._seen_sent_bytes = sent_bytes
             kept_bytes = self._wire.unsent_bytes
-        self.keep(kept_bytes)
+        self.count_unread(kept_bytes)
         try:
             await self._wire.wait_for_room()
         finally:

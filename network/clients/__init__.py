@@ -1,4 +1,4 @@
-"""The client report: who is there, what it asks for, what is lost for it, and whether Kafka 4 would answer it.
+"""The client report: the clients of a server, their requests, what they lose, and whether Kafka 4 would answer them.
 
-A server keeps one `ClientReport`; what a connection does is counted in a `SeenClient`; `ClientRow` is what is shown.
+A server has one `ClientReport`. A `SeenClient` counts what a client does, a `ClientRow` shows it.
 """

@@ -1,4 +1,4 @@
-"""The clients of a report for another process, and one report of those of several processes.
+"""Sends the clients of a report to another process, and joins the reports of several processes.
 
 {"forgotten": 0, "clients": [{"identity": [address, principal type, name, client id, software, version],
                               "latest_ms": 0, "requests": [[key, version, count]…], "lost": [[what, count]…], …}]}
@@ -15,8 +15,8 @@ from .seen_client import COUNTS, SeenClient
 Document = dict[str, Any]
 
 
-def dump_clients(report: ClientReport) -> Callable[[], Document]:
-    """Reads the counts; what it returns makes the document of them, in any thread."""
+def make_clients_dumper(report: ClientReport) -> Callable[[], Document]:
+    """Copies the counts; returns a function that makes the document of them, in any thread."""
     seen, forgotten = report.copy_clients(), report.forgotten
     return lambda: {
         "forgotten": forgotten,
@@ -25,7 +25,7 @@ def dump_clients(report: ClientReport) -> Callable[[], Document]:
 
 
 def join_reports(documents: Iterable[Mapping[str, Any]], most_clients: int) -> ClientReport:
-    """One report of the documents of several processes; the latest clients are kept."""
+    """Makes one report of the documents of several processes; keeps the latest clients."""
     report = ClientReport(most_clients, lambda latest_s: round(latest_s * 1000))
     dumped = []
     for document in documents:
@@ -38,7 +38,7 @@ def join_reports(documents: Iterable[Mapping[str, Any]], most_clients: int) -> C
         address, principal_type, name, *rest = identity
         client = report.find(address, KafkaPrincipal(principal_type, name), *rest)
         for part in parts:
-            client.take_over(_load_client(part))
+            client.move_counts_from(_load_client(part))
     report.forgotten += max(0, len(by_identity) - most_clients)
     return report
 

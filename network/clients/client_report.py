@@ -1,7 +1,7 @@
 """A bounded table of the clients that a server has seen, for the page /clients.
 
-A client is an address, a principal, a client id and its software: all connections of one program are one client.
-A connection that has only asked for versions, or not logged in, is no client yet: strangers get no place in the table.
+A client is an address, a principal, a client id and its software, so all connections of one program are one client.
+A connection that has only asked for versions, or has not logged in, is not in the table yet.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..principal import KafkaPrincipal
 from .client_row import dump_row, make_row
 from .seen_client import GREETINGS, UNKNOWN, SeenClient
-from .verdict import Works, judge_by_release
+from .verdict import Compatibility, judge_by_release
 
 if TYPE_CHECKING:
     from ..peer import Peer
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 MOST_NAME = 200
 """Characters that are kept of a client id."""
 MOST_LOOKS = 16
-"""How many clients are compared to find one that has been silent for long."""
+"""How many clients are compared to find one to forget."""
 
 
 class ClientReport:
-    """The clients, at most `most_clients`: another one takes the place of one that was silent for long.
+    """At most `most_clients` clients: a new one replaces one that has been silent for long.
 
-    `wall_ms` turns a time of `SeenClient.latest_s` into the time of day, in milliseconds.
+    `wall_ms` converts `SeenClient.latest_s` into milliseconds since 1970.
     """
 
     def __init__(self, most_clients: int, wall_ms: Callable[[float], int]) -> None:
@@ -39,13 +39,13 @@ class ClientReport:
         return len(self._clients)
 
     def client_of(self, peer: "Peer", api_key: int) -> SeenClient:
-        """Where a connection's requests are counted, this one of API `api_key` and those that follow."""
+        """The client that counts this request, of API `api_key`, and the later ones of the connection."""
         seen = peer.seen
         if api_key in GREETINGS and not seen.is_kept:
             return seen
         client = self.find(peer.host, peer.principal, peer.client_id, peer.software_name, peer.software_version)
         if not seen.is_kept:
-            client.take_over(seen)
+            client.move_counts_from(seen)
         peer.seen = client
         return client
 
@@ -62,39 +62,39 @@ class ClientReport:
         client = self._clients.get(identity)
         if client is None:
             if len(self._clients) >= self._most_clients:
-                self._forget_one()
+                self._forget_a_silent_client()
             client = self._clients[identity] = SeenClient(*identity)
             client.is_kept = True
         return client
 
     def document(self) -> dict[str, Any]:
-        """All that is known, for JSON. Takes 50 µs a client: `document_maker` and a worker where there are many."""
-        return self.document_maker()()
+        """The report for JSON. Takes 50 µs a client: if there are many, use `make_document_maker` and a worker."""
+        return self.make_document_maker()()
 
-    def document_maker(self) -> Callable[[], dict[str, Any]]:
+    def make_document_maker(self) -> Callable[[], dict[str, Any]]:
         """Copies the counts now; returns a function that makes the document of them, in any thread."""
         return partial(make_document, self.copy_clients(), self.forgotten, self._most_clients)
 
     def copy_clients(self) -> list[tuple[SeenClient, int]]:
-        """What was counted of each client up to now, and the time of day of its latest request."""
+        """A copy of each client, and the time of its latest request in ms since 1970."""
         return [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in self._clients.values()]
 
-    def rows_maker(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
-        """Copies the counts of `count` clients after the first `start`, the latest first; returns what makes rows."""
+    def make_rows_maker(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
+        """Copies `count` clients after the first `start`, latest first; returns a function that makes their rows."""
         clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
         seen = [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in clients[start : start + count]]
         return lambda: [dump_row(make_row(client, latest_ms)) for client, latest_ms in seen]
 
-    def refusals_counter(self) -> Callable[[], int]:
-        """Copies what the clients ask for now; returns what counts those that no release of Kafka 4 would answer, in
-        any thread."""
+    def make_refused_clients_counter(self) -> Callable[[], int]:
+        """Copies what the clients have asked for; returns a function that counts those that no release of Kafka 4 would
+        answer, in any thread."""
         asked = [(tuple(client.requests), client.software) for client in self._clients.values()]
         return lambda: sum(
-            all(verdict.works is Works.NO for verdict in judge_by_release(requests, software))
+            all(verdict.works is Compatibility.NO for verdict in judge_by_release(requests, software))
             for requests, software in asked
         )
 
-    def _forget_one(self) -> None:
+    def _forget_a_silent_client(self) -> None:
         """Drops the client that has been silent longest, of the 16 checked longest ago; moves the others to the end."""
         clients = self._clients
         looked_at = list(islice(clients.items(), MOST_LOOKS))
@@ -108,7 +108,7 @@ class ClientReport:
 
 
 def make_document(clients: Iterable[tuple[SeenClient, int]], forgotten: int, most_clients: int) -> dict[str, Any]:
-    """What /clients shows: clients with the time of their latest request, the latest first."""
+    """The document of /clients: the clients, ordered by their latest request, the latest first."""
     rows = [make_row(client, latest_ms) for client, latest_ms in clients]
     rows.sort(key=lambda row: row.latest_ms, reverse=True)
     return {"clients": [dump_row(row) for row in rows], "forgotten": forgotten, "most_clients": most_clients}

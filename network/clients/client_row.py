@@ -1,10 +1,11 @@
-"""What is shown of one client: frozen, as JSON, and the document that has all of them.
+"""The row of one client on /clients, and its JSON.
 
     {"clients": [row…], "forgotten": 0, "most_clients": 1000}
 
-`fetched` counts Fetch requests by the newest record format that their version reads. `lost` counts what did not reach
-this client, or the cluster from it, since its requests have no field for it; `cannot_carry` names what they have no
-field for, whether or not there was any. `because` is joined by `; `; `works` and `reasons` sum the releases up.
+`fetched`: Fetch requests, by the newest record format that their version reads.
+`lost`: how often something did not reach the client, or the cluster from it, because its requests have no field for it.
+`cannot_carry`: all that its requests have no field for, whether or not any was lost.
+`because`: the reasons, joined by `; `. `works` and `reasons` summarize all releases.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +26,10 @@ FIRST_FETCH_WITH_HEADERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
-    """A client as it was seen.
+    """A client at one moment.
 
-    `kafka_4` says for each release of Kafka 4 whether the client works with it: yes, no or unknown. `because` has the
-    reasons for each release at which they change.
+    `kafka_4`: for each release of Kafka 4, whether the client works with it: yes, no or unknown. `because`: the
+    reasons, for each release at which they change.
     """
 
     address: str
@@ -52,17 +53,17 @@ class ClientRow:
 
     @property
     def works(self) -> str:
-        """One word for all releases of Kafka 4, yes, no or unknown; else each with the releases that it is for."""
+        """yes, no or unknown, if it is the same for all releases of Kafka 4; otherwise each word with its releases."""
         releases: dict[str, list[str]] = {}
         for release, word in self.kafka_4.items():
             releases.setdefault(word, []).append(release)
         if len(releases) == 1:
             return next(iter(releases))
-        return ", ".join(f"{word} with {_first_to_last(found)}" for word, found in releases.items())
+        return ", ".join(f"{word} with {_format_range(found)}" for word, found in releases.items())
 
     @property
     def reasons(self) -> str:
-        """All of `because` as one text, each reason once: those of every release first, others with their releases."""
+        """The reasons as one text, each once: first those of all releases, then the others with their releases."""
         releases: dict[str, list[str]] = {}
         latest = ""
         for release in self.kafka_4:
@@ -73,9 +74,7 @@ class ClientRow:
         for reason, found in releases.items():
             groups.setdefault(tuple(found), []).append(reason)
         shared = groups.pop(tuple(self.kafka_4), [])
-        return "; ".join(
-            [*shared, *(f"{_first_to_last(found)}: {'; '.join(those)}" for found, those in groups.items())]
-        )
+        return "; ".join([*shared, *(f"{_format_range(found)}: {'; '.join(those)}" for found, those in groups.items())])
 
     @property
     def described_software(self) -> str:
@@ -86,8 +85,8 @@ class ClientRow:
         return sum(count for versions in self.requests.values() for count in versions.values())
 
 
-def _first_to_last(releases: Sequence[str]) -> str:
-    """The first and the last of them."""
+def _format_range(releases: Sequence[str]) -> str:
+    """The first and the last release, as text."""
     return " to ".join(dict.fromkeys((releases[0], releases[-1])))
 
 
@@ -104,7 +103,7 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         software_is_guess=software.is_guess,
         requests=_count_requests_by_name(client.requests),
         produced={f"v{magic} {_codec_name(codec)}": count for (magic, codec), count in sorted(client.produced.items())},
-        fetched=_count_fetches(client.requests),
+        fetched=_count_fetches_by_format(client.requests),
         converted={
             f"v{magic} {_codec_name(codec)} as v{sent}": count
             for (magic, sent, codec), count in sorted(client.converted.items())
@@ -125,12 +124,12 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
 
 
 def dump_row(row: ClientRow) -> dict[str, Any]:
-    """The row as JSON has it."""
+    """The row as a JSON object."""
     return {**asdict(row), "works": row.works, "reasons": row.reasons}
 
 
 def read_row(values: Mapping[str, Any]) -> ClientRow:
-    """A row of a document. Raises: KeyError, where a field is missing."""
+    """The row of a JSON object. Raises: KeyError if a field is missing."""
     return ClientRow(**{field.name: values[field.name] for field in fields(ClientRow)})
 
 
@@ -145,8 +144,8 @@ def _codec_name(codec: int) -> str:
     return CODECS[codec] if codec < len(CODECS) else "other"
 
 
-def _count_fetches(asked: Mapping[tuple[int, int], int]) -> dict[str, int]:
-    """Fetches by the newest format that their version reads."""
+def _count_fetches_by_format(asked: Mapping[tuple[int, int], int]) -> dict[str, int]:
+    """Counts fetches by the newest record format that their version reads."""
     counts: dict[str, int] = {}
     for (key, version), count in sorted(asked.items()):
         if key == ApiKey.FETCH:
@@ -156,7 +155,7 @@ def _count_fetches(asked: Mapping[tuple[int, int], int]) -> dict[str, int]:
 
 
 def _list_missing_fields(client: SeenClient) -> list[str]:
-    """What its versions have no field for."""
+    """What the versions of its requests have no field for."""
     missing = []
     oldest_fetch = min((version for key, version in client.requests if key == ApiKey.FETCH), default=None)
     if oldest_fetch is not None and oldest_fetch < FIRST_FETCH_WITH_HEADERS:
@@ -169,7 +168,7 @@ def _list_missing_fields(client: SeenClient) -> list[str]:
 
 
 def _reasons_by_release(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
-    """The reasons by release; those that are the same as of the release before are left out."""
+    """The reasons by release, without releases that have the same reasons as the one before."""
     shown: dict[str, str] = {}
     latest = ""
     for verdict in verdicts:

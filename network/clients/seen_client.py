@@ -1,4 +1,4 @@
-"""What is counted of one client: a few additions to dictionaries for each request."""
+"""Counts what one client does, with a few additions to dictionaries for each request."""
 
 from collections import defaultdict
 
@@ -7,27 +7,27 @@ from ..principal import ANONYMOUS, KafkaPrincipal
 from .software import Software, guess_software
 
 UNKNOWN = "unknown"
-"""Name and version of software that has not said what it is."""
+"""Name and version of software that has not named itself."""
 GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""Requests that any stranger may send."""
+"""Requests that need no login."""
 LEAST_RECORDS_BYTES = 26
-"""Of a message of magic 0 without key and value, the smallest there is."""
+"""The size of the smallest message: magic 0, without key and value."""
 MAGIC_BYTE = 16
 CODEC_BYTES = (17, 17, 22)
-"""Where each magic has its codec, in the lower three bits."""
+"""By magic, the byte whose lower three bits are the codec."""
 CODEC_MASK = 7
 COUNTS = ("requests", "produced", "converted", "translated", "mapped_errors", "lost")
-"""What is counted, by the names of the fields."""
+"""The fields that count."""
 
 
 class SeenClient:
     """A client: its address, principal, client id and software, and what it did.
 
-    `requests` counts by API key and version; `produced`, Produce requests by magic and codec of their first batch;
-    `converted`, slices of fetches by the magic and the magic sent of their first batch, and its codec; `translated` by
-    API key, version asked and version sent on; `mapped_errors` by API key, error and the error it became; `lost` by
-    what could not be told. `latest_s` is the time of the latest request by the server's clock of
-    requests. `is_kept`: it is in the report.
+    `requests`: by API key and version. `produced`: Produce requests, by magic and codec of their first batch.
+    `converted`: slices of fetches, by stored magic, sent magic and codec of their first batch. `translated`: by API
+    key, version asked and version sent on. `mapped_errors`: by API key, error and the error that was sent instead.
+    `lost`: by what could not be sent. `latest_s`: when the latest request came, by the server's clock of requests.
+    `is_kept`: the client is in the report.
     """
 
     __slots__ = (
@@ -73,12 +73,12 @@ class SeenClient:
         self._guessed_from = 0
 
     def count_request(self, asked: tuple[int, int], at_s: float) -> None:
-        """`asked`: API key and version, which the server answers: nobody else may choose them."""
+        """`asked`: API key and version, which must be served: a peer must not be able to add arbitrary keys."""
         self.requests[asked] += 1
         self.latest_s = at_s
 
-    def count_records(self, records: memoryview) -> None:
-        """The first records of a Produce, whatever becomes of them: a producer has one format and one codec."""
+    def count_produced_format(self, records: memoryview) -> None:
+        """Counts format and codec of a Produce by its first batch: a producer uses one of each."""
         if len(records) >= LEAST_RECORDS_BYTES:
             magic = records[MAGIC_BYTE]
             if magic < len(CODEC_BYTES):
@@ -86,7 +86,7 @@ class SeenClient:
 
     @property
     def software(self) -> Software:
-        """What it said, or what its requests let one guess."""
+        """The software that it named itself, or a guess from its requests."""
         if self.software_name != UNKNOWN:
             return Software(self.software_name, self.software_version, is_guess=False)
         if self._guess is None or self._guessed_from != len(self.requests):
@@ -95,21 +95,21 @@ class SeenClient:
         return self._guess
 
     @property
-    def labels(self) -> tuple[str, str]:
-        """Name and version of its software, as labels of a metric."""
+    def software_labels(self) -> tuple[str, str]:
+        """Name and version of its software as labels of a metric."""
         if self.software_name != UNKNOWN:
             return self.software_name, self.software_version
-        return self.software.labels
+        return self.software.guess_labels
 
     def copy(self) -> "SeenClient":
-        """What was counted up to now, to be read in another thread."""
+        """A copy of the counts, for another thread."""
         copied = SeenClient(self.address, self.principal, self.client_id, self.software_name, self.software_version)
         for name in COUNTS:
             setattr(copied, name, getattr(self, name).copy())
         return copied
 
-    def take_over(self, other: "SeenClient") -> None:
-        """Adds what was counted elsewhere, which is counted there no more."""
+    def move_counts_from(self, other: "SeenClient") -> None:
+        """Adds the counts of `other` and clears them there."""
         for name in COUNTS:
             mine, theirs = getattr(self, name), getattr(other, name)
             for key, count in theirs.items():

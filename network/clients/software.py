@@ -1,7 +1,7 @@
-"""What a client's software is: as it says since KIP-511, else guessed from its client id and its requests.
+"""The software of a client: as it names itself since KIP-511, otherwise guessed from its client id and requests.
 
-Client ids are the libraries' own defaults. How old a client is follows from the newest version that it asked for: a
-client of 0.9 never sends what 0.10 brought.
+The name is guessed from the default client ids of libraries, the release from the newest request version: a client of
+0.9 sends no version that 0.10 introduced.
 """
 
 import re
@@ -12,9 +12,9 @@ from ...protocol.kafka_releases import client_releases, first_client_index_with
 
 JAVA = "apache-kafka-java"
 STEPDOWN = "stepdown"
-"""Its commands and its producer."""
+"""The commands and the producer of this project."""
 GATEWAY = "stepdown-gateway"
-"""What a gateway asks itself; the requests of its clients have their own client ids."""
+"""A gateway's own requests; those of its clients have the client ids of the clients."""
 _DEFAULT_CLIENT_IDS = (
     ("kafka-python", r"kafka-python(-producer|-admin)?-.*"),
     ("aiokafka", r"aiokafka-.*"),
@@ -32,7 +32,7 @@ _DEFAULT_CLIENT_IDS = (
     (GATEWAY, r"stepdown-gateway(-[0-9a-f]+)*"),
     (JAVA, r"(producer|consumer|adminclient)-\d+|consumer-.+-\d+|console-(producer|consumer)|logstash(-\d+)?"),
 )
-"""A library and the client ids that it, or what is built on it, has where nobody sets one."""
+"""A library, and the default client ids of it and of programs that are built on it."""
 _DEFAULTS = tuple((name, re.compile(pattern)) for name, pattern in _DEFAULT_CLIENT_IDS)
 _OWN = re.compile(r"stepdown(-[a-z]+)?")
 UNKNOWN_SOFTWARE = "unknown"
@@ -41,7 +41,7 @@ GUESS = " (guess)"
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """A name and a version; of a guess, the version is the Kafka release whose clients send such requests."""
+    """A name and a version. If it is a guess, the version is the Kafka release whose clients send such requests."""
 
     name: str
     version: str
@@ -49,12 +49,12 @@ class Software:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is stepdown's: a command or a producer that speaks an old version was asked to (`--as`)."""
+        """Whether it is stepdown's own: its commands and producer use an old version only if told to (`--as`)."""
         return _OWN.fullmatch(self.name) is not None
 
     @property
-    def labels(self) -> tuple[str, str]:
-        """Of a guess, as labels of a metric: of a few names and releases."""
+    def guess_labels(self) -> tuple[str, str]:
+        """Metric labels for a guess, marked as one. They stay few: names and releases come from short fixed lists."""
         return f"{self.name}{GUESS}", f"{self.version}{GUESS}"
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Software:
 
 
 def guess_software(client_id: str, asked: Iterable[tuple[int, int]]) -> Software:
-    """The library by the client id, the release by what was asked: API keys and versions."""
+    """Guesses the library from the client id, and the release from `asked`: API keys and versions."""
     name = next((name for name, pattern in _DEFAULTS if pattern.fullmatch(client_id)), UNKNOWN_SOFTWARE)
     release = max((first_client_index_with(key, version) for key, version in asked), default=0)
     return Software(name, client_releases()[release], is_guess=True)

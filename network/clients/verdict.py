@@ -1,9 +1,10 @@
-"""Whether brokers of a release would answer a client that asks as it was seen to ask.
+"""Whether brokers of a release would answer the requests that a client was seen to send.
 
-A request version that a release dropped ends in a closed connection there (KIP-896), so one of them is a *no*. A newer
-one than it has is not: who knows that one asks first which there are. A *yes* needs proof, since versions that were not
-seen yet may be older ones: a Produce or a Fetch that the release answers, or another request whose old versions are
-gone, by software that names itself or does nothing but administration.
+*No*: the client sent a request version that the release dropped; a broker closes the connection there (KIP-896). A
+version that is newer than the release is no such reason: such a client asks for the broker's versions first.
+*Yes* needs proof, since the client may also send older versions that were not seen yet. Proof is a Produce or Fetch
+that the release answers; or another request whose old versions were dropped, if the software names itself or the client
+sends no requests of consumers.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,7 +17,7 @@ from .seen_client import GREETINGS
 from .software import JAVA, Software
 
 
-class Works(StrEnum):
+class Compatibility(StrEnum):
     YES = "yes"
     NO = "no"
     UNKNOWN = "unknown"
@@ -24,7 +25,7 @@ class Works(StrEnum):
 
 _RECORD_APIS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
 _CONSUMER_APIS = frozenset({ApiKey.LIST_OFFSETS, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP})
-"""What a consumer asks for before its first Fetch."""
+"""Requests that a consumer sends before its first Fetch."""
 NOTHING_TELLS = "it has not sent a request yet that tells"
 ONLY_LOOKED = "it has only asked for brokers and topics (Metadata)"
 
@@ -49,10 +50,10 @@ _OTHER_MEND = "a client library that knows Kafka 2.1 or later, and that is not t
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Of one release; `because` has a phrase for each request that it does not answer."""
+    """The verdict for one release; `because` has a phrase for each API that the release does not answer."""
 
     release: str
-    works: Works
+    works: Compatibility
     because: tuple[str, ...] = ()
 
 
@@ -62,11 +63,11 @@ def judge_by_release(asked: Collection[tuple[int, int]], software: Software) -> 
 
 
 def find_advice(verdicts: Iterable[Verdict], software: Software) -> str:
-    """What to do about those that are a no, or about a client that came no further; "" where there is nothing."""
+    """What to change if a verdict is *no*, or if the client has only asked for metadata; "" otherwise."""
     verdicts = list(verdicts)
     if any(verdict.because == (ONLY_LOOKED,) for verdict in verdicts):
         return _LOOKED_MEND
-    if all(verdict.works is not Works.NO for verdict in verdicts):
+    if all(verdict.works is not Compatibility.NO for verdict in verdicts):
         return ""
     if software.is_own:
         return _NO_MEND
@@ -80,11 +81,17 @@ def _judge_release(release: str, asked: Collection[tuple[int, int]], software: S
         if not there or version < there.start:
             missing.setdefault(key, []).append(version)
     if missing:
-        return Verdict(release, Works.NO, tuple(_describe(release, key, found) for key, found in missing.items()))
+        return Verdict(
+            release,
+            Compatibility.NO,
+            tuple(_describe_missing_versions(release, key, found) for key, found in missing.items()),
+        )
     keys = {key for key, _ in asked}
     if _is_proven(release, keys, software):
-        return Verdict(release, Works.YES)
-    return Verdict(release, Works.UNKNOWN, (ONLY_LOOKED if keys - GREETINGS == {ApiKey.METADATA} else NOTHING_TELLS,))
+        return Verdict(release, Compatibility.YES)
+    return Verdict(
+        release, Compatibility.UNKNOWN, (ONLY_LOOKED if keys - GREETINGS == {ApiKey.METADATA} else NOTHING_TELLS,)
+    )
 
 
 def _is_proven(release: str, keys: Collection[int], software: Software) -> bool:
@@ -92,11 +99,11 @@ def _is_proven(release: str, keys: Collection[int], software: Software) -> bool:
         return True
     tells = any(
         find_removed_versions(release, key) for key in keys if key != ApiKey.JOIN_GROUP
-    )  # which 4.0.0 alone lacks
+    )  # its old versions are missing in 4.0.0 only
     return tells and (not software.is_guess or _CONSUMER_APIS.isdisjoint(keys))
 
 
-def _describe(release: str, key: int, versions: list[int]) -> str:
+def _describe_missing_versions(release: str, key: int, versions: list[int]) -> str:
     there = versions_of(release, key)
     left = f"{there.start} is the oldest there" if there else "it is not there"
     return f"{api_name(key)} {', '.join(map(str, versions))} ({left})"

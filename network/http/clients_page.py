@@ -23,7 +23,7 @@ class ClientsPage:
 
     async def __call__(self) -> Page:
         return Page(
-            body=await self._work(render_report, self._report.document_maker()), content_type="application/json"
+            body=await self._work(render_report, self._report.make_document_maker()), content_type="application/json"
         )
 
 

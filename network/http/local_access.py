@@ -1,6 +1,7 @@
 """Pages that only programs on this machine may read.
 
-A web page in a browser on this machine is refused: it may come by a name that leads here, or send from another origin.
+Requests from web pages in a browser on this machine are refused, by their Origin, or by a Host that is no loopback
+name.
 """
 
 import re

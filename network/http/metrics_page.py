@@ -1,7 +1,7 @@
-"""The page /metrics, as Prometheus reads it.
+"""The page /metrics for Prometheus.
 
-A scrape of ten thousand partitions is a third of a second of work: the numbers are read in turns, a worker does the
-rest.
+A scrape of ten thousand partitions is a third of a second of work: the loop reads the numbers in turns, a worker does
+the rest.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from .server import Page
 
 
 class _SnapshotCollector(Collector):
-    """What was read."""
+    """Collects the families of a snapshot."""
 
     def __init__(self, families: list[Callable[[], Metric]]) -> None:
         self._families = families
@@ -27,7 +27,7 @@ class _SnapshotCollector(Collector):
 
 
 class MetricsPage:
-    """Made once for all who ask while it is being made. `work` runs a function in a thread."""
+    """Requests that come while the page is being made get the same page. `work` runs a function in a thread."""
 
     def __init__(
         self,
@@ -47,5 +47,7 @@ class MetricsPage:
 
     async def _render(self) -> Page:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_SnapshotCollector([family async for family in self._instruments.read(self._turns.begin())]))
+        registry.register(
+            _SnapshotCollector([family async for family in self._instruments.take_snapshots(self._turns.begin())])
+        )
         return Page(body=await self._work(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)

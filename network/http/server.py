@@ -27,16 +27,16 @@ MOST_BODY_BYTES = 64 * 1024
 READING = (b"GET", b"HEAD")
 HEAD_PIECE_BYTES = 512
 MOST_HEAD_LINES = 128
-"""Lines of a request before its body, 6 µs each; those of one piece more pass."""
+"""Lines of a request before its body, 6 µs each; checked after each piece that is read."""
 EVENTS_A_TURN = 16
-"""Of h11, some 20 µs each: the buffer may hold thousands."""
+"""Events of h11 in a turn, about 20 µs each: the buffer may hold thousands."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a path answers."""
+    """The answer for a path."""
 
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
@@ -46,9 +46,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """What a site is asked for; `query` is what follows the question mark, `peer` the address that it comes from.
-
-    `method` is GET, HEAD, or POST, which alone has a `body`.
+    """A request for a site. `query`: the text after the question mark. `peer`: the client's address. `method`: GET,
+    HEAD, or POST; only POST has a `body`.
     """
 
     path: str
@@ -60,17 +59,17 @@ class PageRequest:
 
 
 class Guard(Protocol):
-    """Knows who is let in."""
+    """Decides who may see pages."""
 
-    async def refuse(self, request: PageRequest) -> Page | None:
-        """The answer to one who is not let in, which may be held back: others may have the connection meanwhile."""
+    async def find_refusal(self, request: PageRequest) -> Page | None:
+        """Returns the answer to a client that may not see the page, perhaps after a delay; None if it may."""
 
 
 class Site(Guard, Protocol):
     """Answers requests for paths that have no page of their own."""
 
     async def answer(self, request: PageRequest) -> Page | None:
-        """None: there is nothing at its path."""
+        """Returns None if there is nothing at its path."""
 
 
 MakePage = Callable[[], Awaitable[Page]]
@@ -80,7 +79,7 @@ NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 class HttpServer:
     """Answers GET and HEAD on a fixed set of paths; each page is made when it is asked for.
 
-    `guarded_pages` are for those whom `guard` lets in. `site` answers what the pages do not, POST included.
+    `guarded_pages` are only for clients that `guard` accepts. `site` answers all other paths, POST included.
     """
 
     def __init__(
@@ -99,19 +98,21 @@ class HttpServer:
         self._turns = Turns()
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
-        self._waiting: dict[asyncio.StreamWriter, asyncio.Timeout] = {}  # for a request or a login, the longest first
-        self._sending: dict[asyncio.StreamWriter, None] = {}  # an answer, the longest first
+        self._waiting: dict[
+            asyncio.StreamWriter, asyncio.Timeout
+        ] = {}  # wait for a request or a login; the longest wait first
+        self._sending: dict[asyncio.StreamWriter, None] = {}  # send an answer; the longest first
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Starts listening (port 0: any free one) and gives the address taken. Raises OSError."""
+        """Starts listening (port 0: any free one); returns host and port. Raises: OSError."""
         self._server = await asyncio.start_server(self._serve, host or None, port, limit=READ_BYTES)
-        if not self._server.sockets:  # asyncio passes over addresses for which it gets no socket
+        if not self._server.sockets:  # asyncio skips addresses for which it gets no socket
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         taken = self._server.sockets[0].getsockname()
         return taken[0], taken[1]
 
     async def stop(self) -> None:
-        """Stops listening and hangs up."""
+        """Stops listening and closes all connections."""
         if self._server is not None:
             self._server.close()
             for writer in tuple(self._open):
@@ -135,10 +136,10 @@ class HttpServer:
             writer.close()
 
     def _close_longest_waiting(self) -> bool:
-        """Closes the connection that has been silent, or in the middle of a request, for longest; if there is none, the
-        one that has read its answer for longest. False if the answers of all are still being made.
+        """Closes the connection that has been idle, or in the middle of a request, for longest; if there is none, the
+        one that has been reading its answer for longest. Returns False if all answers are still being made.
 
-        Connections that ask for nothing, or do not read, must not keep a probe of liveness out.
+        Idle connections must not keep a liveness probe out.
         """
         longest = next(iter(self._waiting or self._sending), None)
         if longest is None:
@@ -148,7 +149,7 @@ class HttpServer:
             wait.reschedule(0)
         self._sending.pop(longest, None)
         self._open.discard(longest)
-        longest.transport.abort()  # what it has not read must not be kept for it
+        longest.transport.abort()  # drops what it has not read
         return True
 
     async def _answer_all(
@@ -168,8 +169,8 @@ class HttpServer:
         while True:
             async with asyncio.timeout(self._idle_s) as wait:
                 self._waiting[writer] = wait
-                request, body = await self._next_request(protocol, reader)
-                refusal = request and await self._refuse(request, peer)
+                request, body = await self._receive_request(protocol, reader)
+                refusal = request and await self._find_refusal(request, peer)
                 self._waiting.pop(writer, None)
             if request is None:
                 return
@@ -186,7 +187,7 @@ class HttpServer:
             protocol.start_next_cycle()
 
     async def _send_body(self, protocol: h11.Connection, writer: asyncio.StreamWriter, body: bytes) -> None:
-        """In pieces, of which a slow reader has few waiting; others have the loop after each."""
+        """Sends the body in pieces: little is buffered for a slow reader, and the loop goes on after each."""
         for at in range(0, len(body), WRITE_BYTES):
             writer.write(protocol.send(h11.Data(data=body[at : at + WRITE_BYTES])) or b"")
             await writer.drain()
@@ -195,13 +196,12 @@ class HttpServer:
         await writer.drain()
         await self._turns.wait()  # also after an answer without a body, so that pipelined HEADs do not hold the loop
 
-    async def _next_request(
+    async def _receive_request(
         self, protocol: h11.Connection, reader: asyncio.StreamReader
     ) -> tuple[h11.Request | None, bytes]:
-        """A request and its body. Raises: h11.RemoteProtocolError, also for more than `MOST_HEAD_LINES` or
-        `MOST_BODY_BYTES`.
+        """Returns the next request, None if the client has closed, and its body.
 
-        In each pass of the loop only a few of the connections with much buffered input go on.
+        Raises: h11.RemoteProtocolError, also for more than `MOST_HEAD_LINES` or `MOST_BODY_BYTES`.
         """
         request: h11.Request | None = None
         body = bytearray()
@@ -229,16 +229,16 @@ class HttpServer:
                 break
         return None, b""
 
-    async def _refuse(self, request: h11.Request, peer: str) -> Page | None:
-        """The answer to one who may not have what he asks for."""
+    async def _find_refusal(self, request: h11.Request, peer: str) -> Page | None:
+        """The answer to a client that may not see the page; None if it may."""
         path = _path_of(request)
         guard = self._guards.get(path) if path in self._pages else self._site
-        return None if guard is None else await guard.refuse(_read_request(request, b"", peer))
+        return None if guard is None else await guard.find_refusal(_make_page_request(request, b"", peer))
 
     async def _make_page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         make = self._pages.get(_path_of(request))
         if make is None and self._site is not None and request.method in (*READING, b"POST"):
-            page = await self._site.answer(_read_request(request, body, peer))
+            page = await self._site.answer(_make_page_request(request, body, peer))
             if page is not None:
                 return page
         if request.method not in READING:
@@ -250,7 +250,7 @@ class HttpServer:
 
 
 def _write_refusal(protocol: h11.Connection, writer: asyncio.StreamWriter, fault: h11.RemoteProtocolError) -> None:
-    """Says in HTTP that this is no request, or too large a one: a client of Kafka may have the wrong port."""
+    """Answers in HTTP that the request is malformed or too large: a Kafka client may use the wrong port."""
     if protocol.our_state in (h11.IDLE, h11.SEND_RESPONSE):
         headers = [("content-length", "0"), ("connection", "close")]
         writer.write(protocol.send(h11.Response(status_code=fault.error_status_hint, headers=headers)) or b"")
@@ -260,7 +260,7 @@ def _path_of(request: h11.Request) -> str:
     return request.target.split(b"?")[0].decode("ascii", "replace")
 
 
-def _read_request(request: h11.Request, body: bytes, peer: str) -> PageRequest:
+def _make_page_request(request: h11.Request, body: bytes, peer: str) -> PageRequest:
     return PageRequest(
         path=_path_of(request),
         query=request.target.partition(b"?")[2].decode("ascii", "replace"),
@@ -272,7 +272,7 @@ def _read_request(request: h11.Request, body: bytes, peer: str) -> PageRequest:
 
 
 def _has_no_descriptors_left(writer: asyncio.StreamWriter) -> bool:
-    """Whether there are no descriptors for another connection."""
+    """Whether no descriptor is left for another connection."""
     try:
         check_free_descriptors(writer.get_extra_info("socket").fileno(), RESERVED_FROM_HTTP)
     except OSError:

@@ -1,8 +1,5 @@
 # cython: language_level=3
-"""One counter, one histogram: what is counted for every request, so it is compiled.
-
-Uncompiled, the same file is the readable twin.
-"""
+"""A counter and a histogram; compiled, since every request uses them. Uncompiled, this file is the readable twin."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class Counter:
 @cython.final
 @cython.cclass
 class Histogram:
-    """Observations counted by upper bound."""
+    """Counts observations by upper bound."""
 
     bounds = cython.declare(tuple, visibility="readonly")
     counts = cython.declare(list, visibility="readonly")
@@ -55,11 +52,11 @@ class Histogram:
         self.total += value
 
     def observe_zero(self) -> None:
-        """As `observe(0)`: what most requests take of that of which some take much."""
+        """Same as `observe(0)`, but faster: for amounts that are zero for most requests."""
         self.counts[0] += 1
 
-    def cumulative(self) -> list:
-        """(upper bound, observations at or below it), ending with +Inf."""
+    def cumulative_counts(self) -> list:
+        """Pairs of an upper bound and the count of observations at or below it, ending with +Inf."""
         rows, seen = [], 0
         for bound, count in zip(self.bounds, self.counts, strict=False):
             seen += count

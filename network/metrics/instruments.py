@@ -1,7 +1,7 @@
 """Counters, gauges and histograms cheap enough for every request, shown through prometheus-client.
 
-The client library takes a lock and walks its buckets in Python for each observation; these are plain attributes of
-one event loop's thread and a bisection, and turn into the library's metric families only when somebody scrapes.
+The client library takes a lock and walks its buckets in Python for each observation. Here an observation is an addition
+and a bisection in the event loop's thread; a scrape makes the library's metric families of them.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,9 @@ R = TypeVar("R")
 
 
 def sum_rows(amounts: Iterable[GaugeRow], *, shown: Iterable[tuple[str, ...]] = ()) -> Iterator[GaugeRow | None]:
-    """The sum for each set of label values, after a step for each amount; `shown` have a sum in any case."""
+    """Yields None for each amount, then the sum for each set of label values. `shown`: label values that have a row
+    even without amounts.
+    """
     sums = dict.fromkeys(shown, 0.0)
     for values, amount in amounts:
         sums[values] = sums.get(values, 0.0) + amount
@@ -34,27 +36,29 @@ def sum_rows(amounts: Iterable[GaugeRow], *, shown: Iterable[tuple[str, ...]] = 
 
 
 def sum_as_one_row(amounts: Iterable[float]) -> Iterator[GaugeRow | None]:
-    """The one row of a gauge without labels: the sum of many amounts."""
+    """Yields None for each amount, then their sum as the one row of a gauge without labels."""
     return sum_rows((((), amount) for amount in amounts), shown=[()])
 
 
 class _Family(ABC, Generic[R]):
-    """Metrics of one name, a row for each set of label values."""
+    """All metrics of one name: a row for each set of label values."""
 
     @abstractmethod
     def iterate_rows(self) -> Iterator[R | None]:
-        """The current values, one a step; None is a step of counting. Others may have the loop after each step."""
+        """Yields the current rows one by one, or None where it only counted; the caller may yield to the loop after
+        each.
+        """
 
     @abstractmethod
     def to_metric(self, rows: Iterable[R]) -> Metric:
-        """The rows as prometheus-client's metric family; in any thread."""
+        """The rows as a metric family of prometheus-client; may be called in any thread."""
 
     def rows(self) -> list[R]:
-        """The current values, at once."""
+        """The current rows, all at once."""
         return [row for row in self.iterate_rows() if row is not None]
 
-    async def read(self, turn: Turn) -> Callable[[], Metric]:
-        """Reads the current values; what it returns makes their metric family, in any thread."""
+    async def take_snapshot(self, turn: Turn) -> Callable[[], Metric]:
+        """Reads the current rows in turns. Returns a function that makes their metric family, in any thread."""
         rows = []
         for row in self.iterate_rows():
             if row is not None:
@@ -73,7 +77,7 @@ def _add_rows(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[Ga
 
 
 class CounterFamily(_Family[GaugeRow]):
-    """Counters told apart by label values; at most `limit` of them, the rest fall together under "other"."""
+    """One counter for each set of label values, at most `limit`; all further ones are counted as "other"."""
 
     def __init__(self, name: str, help: str, labels: Sequence[str] = (), limit: int = 100_000) -> None:
         self.name, self.help, self.labels, self._limit = name, help, tuple(labels), limit
@@ -82,7 +86,7 @@ class CounterFamily(_Family[GaugeRow]):
             self._children[()] = Counter()
 
     def of(self, *values: str) -> Counter:
-        """The counter of these label values."""
+        """The counter for these label values."""
         child = self._children.get(values)
         if child is None:
             if len(self._children) >= self._limit:
@@ -91,7 +95,7 @@ class CounterFamily(_Family[GaugeRow]):
         return child
 
     def forget(self, *values: str) -> None:
-        """Drops the counter of something that is no more."""
+        """Drops the counter for these label values."""
         self._children.pop(values, None)
 
     def iterate_rows(self) -> Iterator[GaugeRow]:
@@ -102,7 +106,7 @@ class CounterFamily(_Family[GaugeRow]):
 
 
 class HistogramFamily(_Family[HistogramRow]):
-    """Histograms told apart by label values that the broker itself chooses."""
+    """One histogram for each set of label values. There is no limit, so clients must not choose the values."""
 
     def __init__(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
         self.name, self.help, self.bounds, self.labels = name, help, tuple(bounds), tuple(labels)
@@ -120,7 +124,7 @@ class HistogramFamily(_Family[HistogramRow]):
         self._children[()].observe(value)
 
     def iterate_rows(self) -> Iterator[HistogramRow]:
-        return ((values, child.cumulative(), child.total) for values, child in tuple(self._children.items()))
+        return ((values, child.cumulative_counts(), child.total) for values, child in tuple(self._children.items()))
 
     def to_metric(self, rows: Iterable[HistogramRow]) -> Metric:
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
@@ -130,11 +134,11 @@ class HistogramFamily(_Family[HistogramRow]):
 
 
 Read = Callable[[], float | Iterable[GaugeRow | None]]
-"""One number, or rows of (label values, number). What walks many things gives a None for each that makes no row."""
+"""Returns one number, or rows of (label values, number), with None for each step that makes no row."""
 
 
 class GaugeFamily(_Family[GaugeRow]):
-    """Values read at scrape time."""
+    """Gauges that are read at scrape time."""
 
     def __init__(self, name: str, help: str, read: Read, labels: Sequence[str] = ()) -> None:
         self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
@@ -148,7 +152,7 @@ class GaugeFamily(_Family[GaugeRow]):
 
 
 class TallyFamily(GaugeFamily):
-    """Counters that somebody else keeps, read at scrape time as gauges are."""
+    """Counters that are kept elsewhere and read at scrape time, as gauges are."""
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
         return _add_rows(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
@@ -158,18 +162,18 @@ F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily, TallyFamily)
 
 
 class Instruments(Collector):
-    """What one broker counts, as prometheus-client collects it."""
+    """The metrics of one broker or gateway, as a collector of prometheus-client."""
 
     def __init__(self) -> None:
         self._families: list[CounterFamily | HistogramFamily | GaugeFamily] = []
         self._others: list[Collector] = []
 
     def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
-        """A family of counters; `limit` bounds those whose label values come from outside."""
+        """Makes a family of counters. `limit`: see `CounterFamily`; for label values that clients choose."""
         return self._add_family(CounterFamily(name, help, labels, limit))
 
-    def total(self, name: str, help: str) -> Counter:
-        """A counter without labels."""
+    def plain_counter(self, name: str, help: str) -> Counter:
+        """Makes a counter without labels."""
         return self._add_family(CounterFamily(name, help)).of()
 
     def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
@@ -179,7 +183,7 @@ class Instruments(Collector):
         return self._add_family(GaugeFamily(name, help, read, labels))
 
     def tally(self, name: str, help: str, read: Read, *labels: str) -> TallyFamily:
-        """Counters that `read` knows; they must never fall."""
+        """Makes a family of counters whose values `read` returns; they must never fall."""
         return self._add_family(TallyFamily(name, help, read, labels))
 
     def _add_family(self, family: F) -> F:
@@ -187,28 +191,28 @@ class Instruments(Collector):
         return family
 
     def include(self, other: Collector) -> None:
-        """Shows what another collector has too."""
+        """Adds the metrics of another collector."""
         self._others.append(other)
 
     def collect(self) -> Iterable[Metric]:
         own = [family.collect() for family in self._families]
         return [*own, *(family for other in self._others for family in other.collect())]
 
-    async def read(self, turn: Turn) -> AsyncIterator[Callable[[], Metric]]:
-        """A snapshot of each family of `collect`, read in turns."""
+    async def take_snapshots(self, turn: Turn) -> AsyncIterator[Callable[[], Metric]]:
+        """Yields for each family a function that makes it of the values read now, in any thread."""
         for family in self._families:
-            yield await family.read(turn)
+            yield await family.take_snapshot(turn)
         for other in self._others:
             for shown in other.collect():
-                yield partial(_build_ids, shown)
+                yield partial(_identity, shown)
 
     def forget_topics(self, names: Sequence[str]) -> None:
-        """Drops what was counted for topics that are no more."""
+        """Drops the counters of deleted topics."""
         for family in self._families:
             if isinstance(family, CounterFamily) and family.labels == ("topic",):
                 for name in names:
                     family.forget(name)
 
 
-def _build_ids(shown: Metric) -> Metric:
+def _identity(shown: Metric) -> Metric:
     return shown

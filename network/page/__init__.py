@@ -1,1 +1,3 @@
-"""The page for people: its files, who may see it, and JSON in pages of bounded size (docs/page.md)."""
+"""The web page of a broker or gateway: its files, its access rules, and its JSON in pages of bounded size
+(docs/page.md).
+"""

@@ -1,4 +1,4 @@
-"""A memory budget as the page has it."""
+"""A memory budget as a row of the page."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from ..memory_budget import MemoryBudget
 
 
 def describe_budget(name: str, budget: MemoryBudget | KeptBytes) -> dict[str, Any]:
-    """What is in use, and the limit."""
+    """The row of a budget: its name, bytes in use, and limit."""
     return {"name": name, "used_bytes": budget.in_use_bytes, "limit_bytes": budget.limit_bytes}

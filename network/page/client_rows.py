@@ -1,4 +1,4 @@
-"""The clients of a server, as its report on /clients has them, a few at a time."""
+"""The rows of /clients, a few at a time."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,6 +20,6 @@ class ClientRows:
         """The clients after the first `after`, the latest first. Raises: QueryFault."""
         start, limit = query.number("after", 0), query.limit
         total = len(self._report)
-        rows = await self._work(self._report.rows_maker(start, limit))
+        rows = await self._work(self._report.make_rows_maker(start, limit))
         end = start + len(rows)
         return {"rows": rows, "total": total, "next": end if end < total and rows else None}

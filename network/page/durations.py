@@ -1,4 +1,4 @@
-"""Times of requests as the page has them: how many took up to each of the bounds, or longer than the last."""
+"""Durations of requests for the page: how many requests fall into each bucket."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from ..turn import Turn
 
 
 async def sum_durations(rows: Iterable[tuple[str, HistogramRow]], turn: Turn) -> list[dict[str, Any]]:
-    """The rows of a histogram, those of one name together."""
+    """Adds up the rows of each name; returns a row for each name with observations."""
     by_name: dict[str, list[int]] = {}
     for name, (_, buckets, _) in rows:
         counts = _counts_by_bucket(count for _, count in buckets)
@@ -23,7 +23,7 @@ async def sum_durations(rows: Iterable[tuple[str, HistogramRow]], turn: Turn) ->
 
 
 def _counts_by_bucket(cumulative: Iterable[float]) -> list[int]:
-    """The counts of the buckets, each by itself."""
+    """The count of each bucket, from cumulative counts."""
     counts, before = [], 0
     for count in map(int, cumulative):
         counts.append(count - before)

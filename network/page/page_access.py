@@ -1,6 +1,8 @@
-"""Who may see the page, and /clients: loopback addresses, or who gives its password.
+"""Decides who may see the page and /clients: with a password set, clients that send it; otherwise those on this
+machine.
 
-Web pages of other origins are refused, and names that lead to this machine but are not its own (DNS rebinding).
+Requests from web pages of other origins are refused. Without a password, so are host names that are no loopback names
+(DNS rebinding).
 """
 
 import base64
@@ -23,8 +25,8 @@ class PageAccess:
         self._password = password.encode()
         self._tries = tries
 
-    async def refuse(self, request: PageRequest) -> Page | None:
-        """The answer to one who may not see the page, held back where its password is wrong; None: this one may."""
+    async def find_refusal(self, request: PageRequest) -> Page | None:
+        """The answer to a client that may not see the page, delayed if its password is wrong; None if it may."""
         given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in request.headers}
         if not _is_own_origin(given) or _is_sent_by_other_site(given):
             return _forbidden_page("pages of other origins are not answered")
@@ -52,13 +54,13 @@ class PageAccess:
 
 
 def _is_own_origin(headers: Mapping[bytes, str]) -> bool:
-    """Whether no page asks, or the page itself, by which name it may be."""
+    """Whether the request has no Origin, or an Origin with the same host as its Host header."""
     origin = headers.get(b"origin")
     return origin is None or origin.partition("://")[2] == headers.get(b"host")
 
 
 def _is_sent_by_other_site(headers: Mapping[bytes, str]) -> bool:
-    """Whether a page of another site sent this request; following a link to the page does not count."""
+    """Whether a page of another site sent this request; a followed link does not count."""
     site = headers.get(b"sec-fetch-site", "none")
     return site not in ("none", "same-origin") and headers.get(b"sec-fetch-mode") != "navigate"
 

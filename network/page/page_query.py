@@ -1,4 +1,4 @@
-"""The parameters of a request for JSON: each is bounded, and an error says which of them cannot be read."""
+"""The query parameters of a request for JSON; each is bounded."""
 
 from urllib.parse import parse_qsl
 
@@ -9,11 +9,11 @@ MOST_DIGITS = 20
 
 
 class QueryFault(Exception):
-    """A parameter cannot be read; the message says which, and what it may be."""
+    """A parameter cannot be read; the message names it and its allowed values."""
 
 
 class PageQuery:
-    """What follows the question mark."""
+    """The parameters after the question mark."""
 
     def __init__(self, text: str) -> None:
         """Raises: QueryFault."""
@@ -24,11 +24,11 @@ class PageQuery:
         self._values = dict(pairs)
 
     def text(self, name: str) -> str:
-        """The value of a parameter, "" where it is not given."""
+        """The value of a parameter, "" if it is not given."""
         return self._values.get(name, "")
 
     def need(self, name: str) -> str:
-        """The value of a parameter. Raises: QueryFault where it is not given, or is empty."""
+        """The value of a parameter. Raises: QueryFault if it is not given, or empty."""
         value = self.text(name)
         if not value:
             raise QueryFault(f"{name} is missing")
@@ -46,5 +46,5 @@ class PageQuery:
 
     @property
     def limit(self) -> int:
-        """Rows that are wanted. Raises: QueryFault."""
+        """The most rows to return. Raises: QueryFault."""
         return self.number("limit", ROWS, least=1, most=MOST_ROWS)

@@ -1,6 +1,6 @@
-"""The page at / with its files, and the JSON that it shows, below /api/.
+"""The page at / with its files, and its JSON below /api/.
 
-Nothing on the page comes from anywhere else, and nothing in it is run that is not in its own files.
+The page loads nothing from other hosts and runs only scripts of its own files.
 """
 
 import json
@@ -17,10 +17,10 @@ from .page_access import PageAccess
 from .page_query import PageQuery, QueryFault
 
 View = Callable[[PageQuery], Awaitable[dict[str, Any]]]
-"""Makes the document that a path below /api/ answers. Raises: QueryFault, ApiError."""
+"""Makes the document for a path below /api/. Raises: QueryFault, ApiError."""
 
 Action = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Does what a POST with these fields asks for. Raises: QueryFault, ApiError."""
+"""Carries out a POST with these fields. Raises: QueryFault, ApiError."""
 
 API = "/api/"
 JSON = "application/json"
@@ -49,9 +49,9 @@ ABSENT = frozenset((ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT
 
 
 class PageSite:
-    """`make_views` gives the views by name; it is called with the first request, so that it may import them.
+    """`make_views` returns the views by name; it is called at the first request, so that it can import them.
 
-    `actions`, by name, are what may be changed by the page.
+    `actions`: the changes that the page may make, by name.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class PageSite:
         self._actions = actions
         self._views: Mapping[str, View] | None = None
 
-    async def refuse(self, request: PageRequest) -> Page | None:
-        page = await self._access.refuse(request) if _is_page_path(request.path) else None
+    async def find_refusal(self, request: PageRequest) -> Page | None:
+        page = await self._access.find_refusal(request) if _is_page_path(request.path) else None
         return None if page is None else _add_headers(page)
 
     async def answer(self, request: PageRequest) -> Page | None:
@@ -85,7 +85,7 @@ class PageSite:
         return await _make_json_answer(lambda: action(_read_fields(request)))
 
     def _describe_views(self) -> Page:
-        """openapi.json without the paths that this server does not have."""
+        """openapi.json, without paths that this server does not have."""
         document = json.loads(_read_bytes(DESCRIPTION))
         views = {f"{API}{name}" for name in self._find_views()}
         document["paths"] = {path: described for path, described in document["paths"].items() if path in views}
@@ -116,7 +116,8 @@ async def _make_json_answer(make: Callable[[], Awaitable[dict[str, Any]]]) -> Pa
 
 
 def _read_fields(request: PageRequest) -> dict[str, Any]:
-    """The fields of a JSON object. Other content is refused: web pages of other sites may send it unasked.
+    """The fields of a JSON object. Other content types are refused: pages of other sites could send those without
+    asking.
 
     Raises: QueryFault.
     """

@@ -1,4 +1,4 @@
-"""The next rows of a long table, in order. Does not sort the whole table, and yields to the event loop on the way."""
+"""Finds the next rows of a long table in order, without sorting all of it or holding the event loop."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ Key = TypeVar("Key", str, int, tuple[str, int])
 
 @dataclass(frozen=True, slots=True)
 class RowWindow(Generic[Key]):
-    """The keys of the rows, how many there are in all, and the key after which the next window begins."""
+    """Keys of rows. `total`: how many rows the table has. `next`: the last key, if there are more rows."""
 
     keys: list[Key]
     total: int
     next: Key | None
 
     def document(self, rows: list[dict[str, Any]], name: Callable[[Key], object] = lambda key: key) -> dict[str, Any]:
-        """What a table answers; `name` is how the key is given as `after`."""
+        """The document of a table; `name` converts the key `next` to what clients send as `after`."""
         return {"rows": rows, "total": self.total, "next": None if self.next is None else name(self.next)}
 
 
 async def take_window(
     keys: Iterable[Key], after: Key | None, limit: int, turn: Turn, is_wanted: Callable[[Key], bool] = lambda _: True
 ) -> RowWindow[Key]:
-    """The first `limit` of the wanted keys above `after` (None: of all)."""
+    """The first `limit` wanted keys above `after`; None: from the beginning."""
     total = 0
     found: list[Key] = []
     for key in keys:

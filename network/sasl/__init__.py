@@ -1,1 +1,1 @@
-"""SASL: what a client says to prove who it is enters, the user's name or a refusal leaves. No socket, no frame."""
+"""SASL: turns a client's tokens into the name of its user, or a refusal. Uses no socket and no frame."""

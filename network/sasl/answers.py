@@ -1,4 +1,4 @@
-"""What a server answers to SaslHandshake and SaslAuthenticate. Raises: ApiError where no login is due."""
+"""The answers to SaslHandshake and SaslAuthenticate. Raises: ApiError if no login is expected."""
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -10,16 +10,16 @@ from .mechanism import Refused
 def answer_handshake(
     exchange: SaslExchange | None, request: SaslHandshakeRequest, version: int
 ) -> SaslHandshakeResponse:
-    """After version 0 bare tokens follow, after 1 SaslAuthenticate."""
+    """Begins a login. After version 0 the client sends bare tokens, after version 1 SaslAuthenticate."""
     if exchange is None or exchange.state is not SaslState.HANDSHAKE:
         raise ApiError("this listener has no SASL", ErrorCode.ILLEGAL_SASL_STATE)
     known = exchange.begin(request.mechanism, bare_tokens=version == 0)
     code = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    return SaslHandshakeResponse(error_code=code, mechanisms=exchange.enabled)
+    return SaslHandshakeResponse(error_code=code, mechanisms=exchange.enabled_mechanisms)
 
 
 def answer_token(exchange: SaslExchange | None, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
-    """One step of the login."""
+    """Takes a token; answers with the server's next one."""
     if exchange is None or exchange.state is not SaslState.TOKENS:
         raise ApiError("no login is under way", ErrorCode.ILLEGAL_SASL_STATE)
     try:

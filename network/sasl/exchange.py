@@ -1,4 +1,4 @@
-"""The SASL authentication of one connection: which mechanism, its tokens, who it is then and for how long.
+"""The SASL authentication of one connection: its mechanism, its tokens, the resulting principal and its lifetime.
 
     HANDSHAKE --SaslHandshake--> TOKENS --last token--> DONE --SaslHandshake again (KIP-368)--> TOKENS …
 
@@ -10,10 +10,10 @@ from enum import Enum, auto
 
 from ..clock import Clock
 from ..principal import USER_TYPE, KafkaPrincipal
-from .mechanism import Mechanism, Refused, for_log
+from .mechanism import Mechanism, Refused, quote_for_log
 
 LEAST_REAUTHENTICATION_MS = 1_000
-"""Earlier than that after the last one a SaslHandshake is an ordinary request, and refused."""
+"""A SaslHandshake sooner than this after the last re-authentication is refused, as an ordinary request."""
 
 
 class SaslState(Enum):
@@ -24,9 +24,9 @@ class SaslState(Enum):
 
 
 class SaslExchange:
-    """`takes_bare_tokens`: after SaslHandshake v0 they come without a request around them.
+    """`takes_bare_tokens`: after SaslHandshake v0 tokens come without a request around them.
 
-    `refusal` says why it has FAILED, `principal` who it is when it is DONE.
+    `refusal`: why it has FAILED. `principal`: who the client is, once it is DONE.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class SaslExchange:
         max_session_ms: Mapping[str, int],
         clock: Clock,
     ) -> None:
-        """`mechanisms` gives those that are in force, which may have changed when a client logs in again."""
+        """`mechanisms` returns the current ones, which may change before a client logs in again."""
         self.state = SaslState.HANDSHAKE
         self.principal: KafkaPrincipal | None = None
         self.refusal: str | None = None
@@ -50,8 +50,8 @@ class SaslExchange:
         self._wrong_mechanism: tuple[str, str] | None = None
 
     @property
-    def enabled(self) -> tuple[str, ...]:
-        """The mechanisms there are, as SaslHandshake tells them."""
+    def enabled_mechanisms(self) -> tuple[str, ...]:
+        """The names of the mechanisms, as SaslHandshake returns them."""
         return tuple(self._mechanisms())
 
     @property
@@ -59,7 +59,7 @@ class SaslExchange:
         return self._expires_ms is not None and self._clock.monotonic_ms() >= self._expires_ms
 
     def try_begin_reauthentication(self) -> bool:
-        """Whether a SaslHandshake now is a re-authentication; if so it has begun."""
+        """Begins a re-authentication if a SaslHandshake may begin one now. Returns whether it did."""
         now_ms = self._clock.monotonic_ms()
         if self._expires_ms is None or (
             self._reauthenticated_ms is not None and now_ms - self._reauthenticated_ms < LEAST_REAUTHENTICATION_MS
@@ -70,10 +70,10 @@ class SaslExchange:
         return True
 
     def begin(self, mechanism: str, *, bare_tokens: bool) -> bool:
-        """The client has chosen; False when the mechanism is not there."""
+        """Begins a login by the mechanism that the client has chosen; returns False if it is not enabled."""
         make = self._mechanisms().get(mechanism)
         if make is None:
-            self.fail(f"the mechanism {for_log(mechanism)} is not enabled")
+            self.fail(f"the mechanism {quote_for_log(mechanism)} is not enabled")
             return False
         if self.principal is not None and mechanism != self.mechanism:
             told = (
@@ -88,7 +88,7 @@ class SaslExchange:
         return True
 
     def step(self, token: bytes | memoryview) -> tuple[bytes, int]:
-        """The answer to a token, and after the last one how long the session may last, in ms; 0 has no end.
+        """Returns the answer to a token and, after the last token, the session's lifetime in ms; 0: it has no end.
 
         Raises: Refused; its `told` is the answer to the client.
         """
@@ -115,7 +115,7 @@ class SaslExchange:
         if self.principal is not None and found != self.principal:
             before = f"{self.principal.type}.{self.principal.name}"
             told = f"Cannot change principals during re-authentication from {before}: {found.type}.{found.name}"
-            raise Refused(f"{for_log(user)} after {for_log(self.principal.name)}", told)
+            raise Refused(f"{quote_for_log(user)} after {quote_for_log(self.principal.name)}", told)
         most_ms = self._max_session_ms.get(self.mechanism, 0)
         lifetimes = [most_ms] if most_ms > 0 else []
         if expires_ms is not None:
@@ -126,5 +126,5 @@ class SaslExchange:
         return lifetime_ms
 
     def fail(self, why: str) -> None:
-        """Not the exception itself: it would keep what the client sent."""
+        """Keeps the text only: the exception would keep what the client sent."""
         self.state, self.refusal, self._running = SaslState.FAILED, why, None

@@ -1,4 +1,4 @@
-"""What a SCRAM login is checked with."""
+"""The stored credential that a SCRAM login is checked with."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ...protocol.scram import ScramCredential
 
 @dataclass(frozen=True, slots=True)
 class LoginCredential:
-    """What is stored of the user's password; `is_decoy`: the user does not exist."""
+    """The stored form of the user's password. `is_decoy`: the user does not exist."""
 
     stored: ScramCredential
     is_decoy: bool = False

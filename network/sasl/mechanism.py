@@ -1,12 +1,12 @@
-"""What the mechanisms have in common."""
+"""The interface of SASL mechanisms."""
 
 from typing import Protocol
 
 
 class Refused(Exception):
-    """The client is not who it says. `told` is the text of the answer; None: a text that explains nothing.
+    """A login is refused. `told`: the text of the answer; None: a general text.
 
-    The message is for the log: it names no password, no key and no token.
+    The message is for the log: it contains no password, no key and no token.
     """
 
     def __init__(self, reason: str, told: str | None = None) -> None:
@@ -15,9 +15,9 @@ class Refused(Exception):
 
 
 class Mechanism(Protocol):
-    """One exchange. `user` is there when it has succeeded, `expires_ms` when what it showed does so.
+    """One exchange. `user` is set after success, and `expires_ms` then if the credential expires.
 
-    `most_bytes`: of a client's token; a longer one is refused before it is read.
+    `most_bytes`: the limit for a client's token; a longer one is refused.
     """
 
     most_bytes: int
@@ -28,6 +28,6 @@ class Mechanism(Protocol):
         """The answer to the client's next token. Raises: Refused."""
 
 
-def for_log(text: str) -> str:
-    """A name that a stranger chose, for the log."""
+def quote_for_log(text: str) -> str:
+    """Quotes and shortens a name that a client chose, for the log."""
     return repr(text if len(text) <= 100 else text[:100] + "…")

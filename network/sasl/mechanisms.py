@@ -1,4 +1,4 @@
-"""The mechanisms that a listener has, made ready once for all its connections."""
+"""Makes the SASL mechanisms of a listener, once for all its connections."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,17 +10,17 @@ from .plain import Plain
 from .scram import Scram
 
 CredentialOf = Callable[[str, str], LoginCredential]
-"""What a user's login by a mechanism is checked with."""
+"""Returns the credential of a user for a mechanism."""
 
 
-def exchange_makers_of(
+def make_exchange_makers(
     settings: SaslSettings, credential_of: CredentialOf, clock: Clock
 ) -> Mapping[str, Callable[[], Mechanism]]:
-    """By name, what makes one exchange. Raises: DiskFault when keys cannot be read."""
-    return {name: _exchange_maker(name, settings, credential_of, clock) for name in settings.mechanisms}
+    """For each mechanism a function that makes one exchange. Raises: DiskFault when keys cannot be read."""
+    return {name: _make_exchange_maker(name, settings, credential_of, clock) for name in settings.mechanisms}
 
 
-def _exchange_maker(
+def _make_exchange_maker(
     name: str, settings: SaslSettings, credential_of: CredentialOf, clock: Clock
 ) -> Callable[[], Mechanism]:
     if name == "PLAIN":

@@ -2,10 +2,10 @@
 
     n,[a=user],^Aauth=Bearer TOKEN^A[extension=value^A …]^A           ^A is byte 1
 
-A token has to have a signature by one of the keys in the JWKS file, with the algorithm of that key and none without
-one; `exp`, `iat` and the user's claim; the audience and issuer that are expected. To a token that is refused the answer
-is `{"status":"invalid_token"}`, and the exchange fails with the client's next message. PyJWT checks the tokens.
-Source: Kafka 3.9 `OAuthBearerSaslServer`, `OAuthBearerClientInitialResponse`, `ValidatorAccessTokenValidator`.
+A token needs a signature by a key of the JWKS file with an algorithm of that key; the claims `exp`, `iat` and that of
+the user; and the expected audience and issuer. The answer to a refused token is `{"status":"invalid_token"}`; the
+exchange fails at the client's next message. PyJWT checks the tokens. Source: Kafka 3.9 `OAuthBearerSaslServer`,
+`OAuthBearerClientInitialResponse`, `ValidatorAccessTokenValidator`.
 """
 
 import base64
@@ -23,7 +23,7 @@ from ...protocol.errors import DiskFault
 from ...protocol.scram import unescape_name
 from ..clock import Clock
 from ..file_stamp import file_stamp
-from .mechanism import Refused, for_log
+from .mechanism import Refused, quote_for_log
 
 if TYPE_CHECKING:
     import jwt
@@ -33,7 +33,7 @@ ALGORITHMS_OF_TYPE = {
     "EC": ("ES256", "ES384", "ES512"),
     "OKP": ("EdDSA",),
 }
-"""By a key's `kty`: those with a public key, since with a shared one the file of keys would be a password."""
+"""The algorithms by `kty`. Only those with public keys: a file with a shared key would be a password."""
 ALGORITHMS = tuple(name for names in ALGORITHMS_OF_TYPE.values() for name in names)
 MOST_BYTES = 1 << 20
 INVALID_TOKEN = b'{"status":"invalid_token"}'
@@ -48,8 +48,8 @@ log = logging.getLogger(__name__)
 class TokenChecker(Protocol):
     """Checks tokens."""
 
-    def claims(self, token: str) -> dict[str, Any]:
-        """What a token says. Raises: Refused."""
+    def check_token(self, token: str) -> dict[str, Any]:
+        """Returns the claims of a valid token. Raises: Refused."""
 
 
 class OAuthBearer:
@@ -70,7 +70,7 @@ class OAuthBearer:
             raise Refused(self._refusal, INVALID_TOKEN.decode())
         wanted, bearer = _parse_first_message(token)
         try:
-            claims = self._tokens.claims(bearer)
+            claims = self._tokens.check_token(bearer)
             user = claims.get(self._settings.subject_claim)
             if not isinstance(user, str) or not user.strip() or not is_encodable_text(user):
                 raise Refused(f"a token without {self._settings.subject_claim}")
@@ -79,12 +79,13 @@ class OAuthBearer:
             return INVALID_TOKEN
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from the token's"
-            raise Refused(f"{for_log(user)} asks to be {for_log(wanted)}", told)
+            raise Refused(f"{quote_for_log(user)} asks to be {quote_for_log(wanted)}", told)
         self.user, self.expires_ms = user, self._session_end_ms(claims["exp"])
         return b""
 
     def _session_end_ms(self, expires_s: float) -> int:
-        """When the session ends: with the token; with the skew for one that is taken because of it.
+        """When the session ends: when the token expires, or after the clock skew if it is accepted only because of
+        that.
 
         Kafka ends the session of such a token with its first request.
         """
@@ -106,12 +107,12 @@ def _parse_first_message(token: bytes) -> tuple[str, str]:
 
 
 def is_encodable_text(name: str) -> bool:
-    """Not so a half of a surrogate pair, which JSON can hold and nothing that is written in UTF-8 can."""
+    """Whether UTF-8 can encode it: JSON can hold half a surrogate pair, UTF-8 cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 class SignedTokens:
-    """TokenChecker that one of the keys in a JWKS file has signed; the file is read again when it changes."""
+    """Accepts tokens that are signed by a key of a JWKS file; reads the file again when it changes."""
 
     def __init__(self, settings: OAuthSettings, clock: Clock) -> None:
         """Raises: DiskFault when the keys cannot be read."""
@@ -123,7 +124,7 @@ class SignedTokens:
         if not settings.audiences:
             log.warning("stepdown.oauthbearer.any.audience is on: a token that was made for another service logs in")
 
-    def claims(self, token: str) -> dict[str, Any]:
+    def check_token(self, token: str) -> dict[str, Any]:
         import jwt
 
         fault: Exception | None = None
@@ -160,9 +161,9 @@ class SignedTokens:
         return claims
 
     def _keys_that_may_match(self, token: str) -> "list[tuple[jwt.PyJWK, str]]":
-        """The keys that may have signed the token, by its `kid` and `alg`. A token without `kid` may be of any key.
+        """The keys that may have signed the token, by its `kid` and `alg`. Without `kid`, that may be any key.
 
-        Raises: Refused when there is none.
+        Raises: Refused if there is none.
         """
         import jwt
 
@@ -178,7 +179,9 @@ class SignedTokens:
             if algorithm in key.by_algorithm and (kid is None or key.key_id in (None, kid))
         ]
         if not candidates:
-            raise Refused(f"a token of {for_log(algorithm)} with a key that is not known, {for_log(str(kid))}")
+            raise Refused(
+                f"a token of {quote_for_log(algorithm)} with a key that is not known, {quote_for_log(str(kid))}"
+            )
         return candidates
 
     def _reload_keys_on_change(self) -> None:
@@ -193,7 +196,7 @@ class SignedTokens:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key of a JWKS, made ready for each algorithm that it may be used with; `key_id` None: it has no `kid`."""
+    """A key of a JWKS, parsed for each algorithm that it may be used with. `key_id`: its `kid`, or None."""
 
     key_id: str | None
     by_algorithm: "Mapping[str, jwt.PyJWK]"
@@ -221,10 +224,10 @@ def read_keys(path: str) -> "list[SigningKey]":
 
 
 def parse_signing_keys(text: bytes) -> list[SigningKey]:
-    """The keys of a JWKS (RFC 7517) that may check signatures: by `use` and `key_ops`, where a key has them.
+    """The keys of a JWKS (RFC 7517) that may check signatures by their `use` and `key_ops`.
 
-    A key with `alg` is for that algorithm alone, another one for all of its type. Keys of unknown types are skipped.
-    Raises: ValueError when it is no JWKS.
+    A key with `alg` is for that algorithm only, another one for all of its type. Keys of unknown types are skipped.
+    Raises: ValueError if it is no JWKS.
     """
     document = json.loads(text)
     found = document.get("keys") if isinstance(document, dict) else None
@@ -252,7 +255,7 @@ def _parse_signing_key(data: dict[str, Any]) -> SigningKey:
 
 
 class UnsecuredTokens:
-    """Takes any token that has not expired, also one that nobody has signed. For tests."""
+    """Accepts any token that has not expired, even unsigned ones. For tests."""
 
     def __init__(self, settings: OAuthSettings, clock: Clock) -> None:
         self._settings = settings
@@ -261,7 +264,7 @@ class UnsecuredTokens:
             "stepdown.oauthbearer.unsecured is on: any token is taken, so anybody may be any user of OAUTHBEARER"
         )
 
-    def claims(self, token: str) -> dict[str, Any]:
+    def check_token(self, token: str) -> dict[str, Any]:
         try:
             body = token.split(".")[1]
             claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))

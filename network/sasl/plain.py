@@ -4,11 +4,11 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from .mechanism import Refused, for_log
+from .mechanism import Refused, quote_for_log
 
 
 class Plain:
-    """Checks a password in the same time whether the user is there or not."""
+    """One login. The check takes the same time whether the user exists or not."""
 
     most_bytes = 16 * 1024
 
@@ -30,14 +30,14 @@ class Plain:
         is_right = hmac.compare_digest(_digest(known or ""), _digest(password))
         if known is None or not is_right:
             why = "there is no user" if known is None else "wrong password of"
-            raise Refused(f"{why} {for_log(user)}", "Authentication failed: Invalid username or password")
+            raise Refused(f"{why} {quote_for_log(user)}", "Authentication failed: Invalid username or password")
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from username"
-            raise Refused(f"{for_log(user)} asks to be {for_log(wanted)}", told)
+            raise Refused(f"{quote_for_log(user)} asks to be {quote_for_log(wanted)}", told)
         self.user = user
         return b""
 
 
 def _digest(password: str) -> bytes:
-    """Of one length: comparing passwords of different lengths would take different times."""
+    """A digest has a fixed length: comparing passwords of different lengths would take different times."""
     return hashlib.sha256(password.encode()).digest()

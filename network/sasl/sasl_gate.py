@@ -3,10 +3,10 @@
     ApiVersions? SaslHandshake v0   bare tokens: int32 size and bytes, both ways; a failure only hangs up
     ApiVersions? SaslHandshake v1   SaslAuthenticate, until it is done
 
-A second ApiVersions is taken only if the first was of a version that is not known. Any other request before the login
-is done closes the connection. After a failure, the answer is held back for a while, sent, and the connection closed. A
-session that has expired is closed with its next request, unless that is the SaslHandshake of a re-authentication
-(KIP-368). Source: Kafka 3.9 `SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
+A second ApiVersions is accepted only if the first had an unknown version. Any other request before the end of the login
+closes the connection. After a failure the answer is sent with a delay, then the connection is closed. An expired
+session is closed at its next request, unless that is the SaslHandshake of a re-authentication (KIP-368). Source: Kafka
+3.9 `SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
 """
 
 import struct
@@ -41,7 +41,9 @@ _BEFORE = {
 
 
 class SaslGate:
-    """The answerer of one connection. `on_authenticated` is called at the first success."""
+    """The answerer of one connection. `inside` answers once the login is done. `on_authenticated` is called at the
+    first success.
+    """
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class SaslGate:
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         exchange = self._exchange
-        if exchange.state is SaslState.DONE and not self._is_reauthentication(frame):
+        if exchange.state is SaslState.DONE and not self._try_begin_reauthentication(frame):
             return self._inside.answer(frame, peer)
         if exchange.state is SaslState.TOKENS and exchange.takes_bare_tokens:
             return self._answer_token(frame, peer)
@@ -75,9 +77,9 @@ class SaslGate:
             self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
         if isinstance(reply, Reply) and exchange.state is not SaslState.FAILED:
-            self._finish_login(peer)
+            self._update_peer(peer)
             return reply
-        return self._close_on_failure(reply, peer)
+        return self._reply_or_close(reply, peer)
 
     def after_sending(self, reply: Reply) -> None:
         self._inside.after_sending(reply)
@@ -90,7 +92,7 @@ class SaslGate:
         self._version_requests_left = 0 if is_known else self._version_requests_left - 1
 
     def _describe_early_request(self, key: int, frame: memoryview, peer: Peer) -> str:
-        """Why it is not answered; the client gets the name that it gives itself."""
+        """Why the request is not answered. Takes the client id from its header, for the log."""
         if key not in ApiKey.__members__.values():
             return "before the login is done, no request, perhaps a token of Kerberos (GSSAPI), which is not offered"
         with suppress(MalformedFrame, UnsupportedApi):
@@ -98,7 +100,7 @@ class SaslGate:
         hint = "" if self._exchange.state is not SaslState.HANDSHAKE else NO_LOGIN
         return f"{api_name(key)} before the login is done{hint}"
 
-    def _is_reauthentication(self, frame: memoryview) -> bool:
+    def _try_begin_reauthentication(self, frame: memoryview) -> bool:
         exchange = self._exchange
         key = _KEY_AND_VERSION.unpack_from(frame)[0] if len(frame) >= _KEY_AND_VERSION.size else -1
         if key == ApiKey.SASL_HANDSHAKE and exchange.try_begin_reauthentication():
@@ -107,13 +109,13 @@ class SaslGate:
             raise CloseConnection("its session has expired and was not renewed")
         return False
 
-    async def _close_on_failure(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
-        """The reply; after a failure it is the last. Raises: CloseConnection."""
+    async def _reply_or_close(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
+        """Returns the reply; after a failure, raises CloseConnection with the reply as the last answer."""
         done = reply if isinstance(reply, Reply) else await reply
         if self._exchange.state is SaslState.FAILED:
             await self._clock.sleep(self._failure_delay_ms)
             raise CloseConnection(self._describe_failure(), last=b"".join(done.pieces or ()))  # type: ignore[arg-type]
-        self._finish_login(peer)
+        self._update_peer(peer)
         return done
 
     def _answer_token(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
@@ -121,13 +123,13 @@ class SaslGate:
         try:
             token, _ = self._exchange.step(frame)
         except Refused:
-            return self._hang_up()
-        self._finish_login(peer)
+            return self._close_after_delay()
+        self._update_peer(peer)
         meter = self._meter_of_tokens()
         meter.observe_handling(len(frame), perf_counter() - began, 0.0)
         return Reply([_SIZE.pack(len(token)) + token], meter, began, perf_counter())
 
-    async def _hang_up(self) -> Reply:
+    async def _close_after_delay(self) -> Reply:
         await self._clock.sleep(self._failure_delay_ms)
         raise CloseConnection(self._describe_failure())
 
@@ -135,8 +137,8 @@ class SaslGate:
         by = f" by {self._exchange.mechanism}" if self._exchange.mechanism else ""
         return f"authentication{by} failed: {self._exchange.refusal}"
 
-    def _finish_login(self, peer: Peer) -> None:
-        """Shortens the names that an unauthenticated client gave; once the login is done, sets the principal."""
+    def _update_peer(self, peer: Peer) -> None:
+        """Shortens the names that the client gave itself; sets the principal once the login is done."""
         peer.client_id = peer.client_id[:MOST_NAME]
         peer.software_name, peer.software_version = peer.software_name[:MOST_NAME], peer.software_version[:MOST_NAME]
         if self._exchange.principal is not None and self._exchange.state is SaslState.DONE:

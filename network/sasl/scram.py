@@ -15,7 +15,7 @@ from ...protocol.scram import (
     xor,
 )
 from .login_credential import LoginCredential
-from .mechanism import Refused, for_log
+from .mechanism import Refused, quote_for_log
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"
@@ -30,10 +30,10 @@ _TOKEN_LOGIN = re.compile(r",tokenauth=true(?:,|$)")
 
 
 class Scram:
-    """One exchange. `credential_of` gives what is stored of a user's password, or a decoy for a user that does not
-    exist: both get the same answers, and the decoy's user is refused with the last message.
+    """One exchange. `credential_of` returns the credential of a user, or a decoy if the user does not exist: both get
+    the same answers, and the decoy's user is refused at the last message.
 
-    The first message, its nonce and the answer are kept until the last one comes: it has to be short.
+    The first message is kept until the last one comes, so it has to be short.
     """
 
     most_bytes = 1024
@@ -73,10 +73,10 @@ class Scram:
         credential = self._credential_of(self._name)
         if found["wanted"] and unescape_name(found["wanted"]) != self._name:
             told = "Authentication failed: Client requested an authorization id that is different from username"
-            raise Refused(f"{for_log(self._name)} asks to be {for_log(found['wanted'])}", told)
+            raise Refused(f"{quote_for_log(self._name)} asks to be {quote_for_log(found['wanted'])}", told)
         stored = credential.stored
         if stored.iterations < LEAST_ITERATIONS:
-            raise Refused(f"the password of {for_log(self._name)} is stored with {stored.iterations} iterations")
+            raise Refused(f"the password of {quote_for_log(self._name)} is stored with {stored.iterations} iterations")
         self._credential, self._gs2, self._nonce = credential, found["gs2"], found["nonce"] + self._own_nonce
         answer = f"r={self._nonce},s={base64_text(stored.salt)},i={stored.iterations}"
         self._messages = f"{found['bare']},{answer}"
@@ -103,6 +103,6 @@ class Scram:
         )
         if credential.is_decoy or not is_right:
             why = "there is no user" if credential.is_decoy else "wrong password of"
-            raise Refused(f"{why} {for_log(self._name)}")
+            raise Refused(f"{why} {quote_for_log(self._name)}")
         self.user = self._name
         return b"v=" + base64_text(hmac_of(self._mechanism, stored.server_key, messages)).encode()

@@ -1,1 +1,1 @@
-"""TLS of a listener: settings and files enter, contexts of the standard library's ssl and users' names leave."""
+"""TLS of a listener: makes ssl contexts of settings and files, and names of users of certificates."""

@@ -1,21 +1,25 @@
-"""Certificates that nobody accepts today: past their end, or before their begin.
+"""Finds certificates that have expired or are not valid yet.
 
-Reading the dates takes the library of `stepdown[security]`; without it nothing is said.
+Reading the dates needs the library of `stepdown[security]`; without it nothing is found.
 """
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from ...config.listener_security import TlsSettings
-from .stores import read_own_as_pem, read_trusted_certificates
+from .stores import read_key_and_certificates_as_pem, read_trusted_certificates
 
 
 def list_certificates_not_in_force(tls: TlsSettings, now_ms: int) -> Iterator[str]:
-    """A line for each of a listener's certificates, own or trusted, with its file and the date. Raises: OSError,
-    UnusableStore."""
+    """A line for each such certificate of a listener, own or trusted, with its file and the date.
+
+    Raises: OSError, UnusableStore.
+    """
     if tls.own_file is not None:
         yield from find_certificates_not_in_force(
-            tls.own_file, read_own_as_pem(tls.own_file, tls.store_password, tls.key_password)[0], now_ms
+            tls.own_file,
+            read_key_and_certificates_as_pem(tls.own_file, tls.store_password, tls.key_password)[0],
+            now_ms,
         )
     elif tls.own_chain is not None:
         yield from find_certificates_not_in_force("ssl.keystore.certificate.chain", tls.own_chain, now_ms)
@@ -36,7 +40,7 @@ def list_certificates_not_in_force_in_files(files: Iterable[str | None], now_ms:
 
 
 def find_certificates_not_in_force(name: str, pem: str, now_ms: int) -> Iterator[str]:
-    """The same for the certificates of a text, whose file or setting has that name."""
+    """The same for the certificates in `pem`; `name` is their file or setting."""
     try:
         from cryptography.x509 import load_pem_x509_certificates
     except ImportError:
@@ -44,7 +48,7 @@ def find_certificates_not_in_force(name: str, pem: str, now_ms: int) -> Iterator
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
     try:
         certificates = load_pem_x509_certificates(pem.encode())
-    except ValueError:  # one that OpenSSL takes
+    except ValueError:  # OpenSSL may accept it
         return
     for each in certificates:
         subject = each.subject.rfc4514_string() or f"number {each.serial_number}"

@@ -1,7 +1,7 @@
 """The TLS context of a listener, made again when its settings or files change.
 
-Connections keep the context that they began with, so a change of certificates ends none of them. Files are looked at
-when somebody connects, once a second at most. New files that cannot be used are logged, and the old stay.
+Connections keep the context that they began with, so a change of certificates closes none. Files are checked when a
+client connects, at most once a second. If new files cannot be used, that is logged, and the old ones stay in use.
 """
 
 import logging
@@ -15,26 +15,26 @@ from ...protocol.errors import DiskFault
 from ...protocol.tls_faults import describe_pem_fault
 from ..clock import Clock
 from ..file_stamp import FileStamp, file_stamp
-from .principal_rules import Rule, principal_rules
-from .stores import UnusableStore, read_own_as_pem, read_trusted_certificates
+from .principal_rules import Rule, parse_principal_rules
+from .stores import UnusableStore, read_key_and_certificates_as_pem, read_trusted_certificates
 
 LOOK_MS = 1_000
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 SAFE_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Of TLS 1.2: with forward secrecy and authenticated encryption. Java has them since 8."""
+"""Ciphers of TLS 1.2 with forward secrecy and authenticated encryption; Java has had them since 8."""
 
 log = logging.getLogger(__name__)
 
 
 class ServerTlsObject(ssl.SSLObject):
-    """Our side of a connection. `asked_name`: the host name that the peer has asked for (SNI), "" if none."""
+    """The server side of a connection. `asked_name`: the host name that the client asked for (SNI), or ""."""
 
     asked_name = ""
 
 
 class UnusableTls(DiskFault):
-    """Keys or certificates of a listener cannot be used. `reasons`: by the setting; they tell no secret."""
+    """Keys or certificates of a listener cannot be used. `reasons`: by setting, without secrets."""
 
     def __init__(self, listener: str, reasons: Mapping[str, str]) -> None:
         super().__init__(f"listener {listener}: {'; '.join(reasons.values())}")
@@ -42,10 +42,10 @@ class UnusableTls(DiskFault):
 
 
 class TlsContexts:
-    """The context of one listener at any time."""
+    """The current context of one listener."""
 
     def __init__(self, listener: str, settings: Callable[[], TlsSettings | None], clock: Clock) -> None:
-        """Raises: UnusableTls when there is none to begin with."""
+        """Raises: UnusableTls if the first context cannot be made."""
         self._listener = listener
         now = settings()
         assert now is not None
@@ -54,11 +54,11 @@ class TlsContexts:
         self._settings = now
         self._stamp = _file_stamps(self._settings)
         self._looked_ms = clock.monotonic_ms()
-        self._context = server_context(listener, self._settings)
+        self._context = make_server_context(listener, self._settings)
         self.principal_rules = _parse_principal_rules(listener, self._settings.principal_rules)
 
     def current(self) -> ssl.SSLContext:
-        """For a connection that begins now."""
+        """The context for a new connection."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
@@ -72,7 +72,7 @@ class TlsContexts:
             return
         self._settings, self._stamp = settings, stamp
         try:
-            self._context = server_context(self._listener, settings)
+            self._context = make_server_context(self._listener, settings)
             log.info("listener %s: its certificates were read again", self._listener)
         except UnusableTls as fault:
             log.error("%s; the certificates that were read before stay in use", fault)
@@ -80,7 +80,7 @@ class TlsContexts:
 
 def _parse_principal_rules(listener: str, text: str) -> Sequence[Rule]:
     try:
-        return principal_rules(text)
+        return parse_principal_rules(text)
     except ValueError as fault:
         key = "ssl.principal.mapping.rules"
         text = f"{key} cannot be used: {fault}; expected rules such as RULE:^CN=(.*?),.*$/$1/L, DEFAULT"
@@ -88,11 +88,11 @@ def _parse_principal_rules(listener: str, text: str) -> Sequence[Rule]:
 
 
 def _file_stamps(settings: TlsSettings) -> tuple[FileStamp | None, ...]:
-    """What changes when a file does."""
+    """Differs once one of the files has changed."""
     return tuple(file_stamp(path) for path in (settings.own_file, settings.trusted_file) if path is not None)
 
 
-def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
+def make_server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
     """Raises: UnusableTls."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -126,7 +126,7 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
 def _load_or_describe_fault(
     load: Callable[[ssl.SSLContext, TlsSettings], None], context: ssl.SSLContext, settings: TlsSettings
 ) -> str:
-    """Why it cannot be loaded, "" once it has been."""
+    """Loads into the context; returns why that failed, or ""."""
     try:
         load(context, settings)
     except (OSError, ValueError) as fault:
@@ -139,19 +139,20 @@ def _choose_ciphers(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _note_server_name(tls: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-    """Whatever name is asked for, the certificate is the same."""
+    """Notes the name for `server_name`; the certificate is the same for all names."""
     if isinstance(tls, ServerTlsObject):
         tls.asked_name = name or ""
 
 
 def _load_own_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if settings.own_file is not None:
-        pem, password = read_own_as_pem(settings.own_file, settings.store_password, settings.key_password)
+        pem, password = read_key_and_certificates_as_pem(
+            settings.own_file, settings.store_password, settings.key_password
+        )
     else:
         pem, password = f"{settings.own_key}\n{settings.own_chain}\n", settings.key_password
-    with (
-        TemporaryDirectory() as folder
-    ):  # Python takes keys from files alone: one is there for a moment, for us to read
+    # Python loads keys from files only, so one exists for a moment, which only this user can read.
+    with TemporaryDirectory() as folder:
         file = Path(folder) / "own.pem"
         file.touch(mode=0o600)
         file.write_text(pem)
@@ -168,7 +169,7 @@ def _load_trusted_certificates(context: ssl.SSLContext, settings: TlsSettings) -
 
 
 def _to_openssl_names(suites: tuple[str, ...]) -> str:
-    """OpenSSL's names of suites of TLS 1.2; those of TLS 1.3 have no key exchange in their names and are left out.
+    """OpenSSL's names of the suites of TLS 1.2. Suites of TLS 1.3, whose names have no key exchange, are left out.
 
     TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256.
     """

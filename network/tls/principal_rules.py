@@ -1,9 +1,10 @@
 """`ssl.principal.mapping.rules`: how a certificate's distinguished name becomes the user's name (KIP-371).
 
-    RULE:^CN=(.*?),OU=(.*?)$/$1@$2/L, DEFAULT        the first rule whose pattern is the whole name counts
+    RULE:^CN=(.*?),OU=(.*?)$/$1@$2/L, DEFAULT        the first rule whose pattern matches the whole name counts
 
-`L` and `U` at the end make small or capital letters, DEFAULT takes the name as it is.
-Source: Kafka 3.9 `SslPrincipalMapper`. Patterns are Python's, which Java's are but for possessive and nested classes.
+`L` and `U` at the end convert to lower or upper case; DEFAULT keeps the name as it is. Patterns are Python regular
+expressions; Java's are the same except for possessive quantifiers and nested character classes.
+Source: Kafka 3.9 `SslPrincipalMapper`.
 """
 
 import re
@@ -17,11 +18,11 @@ Rule = Callable[[str], str | None]
 
 
 class NoMatchingRule(ValueError):
-    """No rule is for this name, or the one that is gives no user."""
+    """No rule matches this name, or the rule that matches gives no user."""
 
 
-def principal_rules(text: str) -> Sequence[Rule]:
-    """Raises: ValueError for what is no rule."""
+def parse_principal_rules(text: str) -> Sequence[Rule]:
+    """Raises: ValueError for text that is no rule."""
     rules: list[Rule] = []
     at = 0
     text = text.strip()
@@ -68,9 +69,9 @@ def _make_rule(found: re.Match[str]) -> Rule:
 
 
 def _expand_reference(reference: re.Match[str], found: re.Match[str]) -> str:
-    """`$12` is group 12, or group 1 and a 2 where there are fewer; `$9` without such a group is those two letters.
+    """`$12` is group 12, or group 1 and the digit 2 if there are fewer groups; `$9` without such a group stays `$9`.
 
-    Raises: NoMatchingRule where Java throws: a `$` at the end, a reference where there are no groups.
+    Raises: NoMatchingRule where Java throws: for a `$` without digits, and for a reference in a pattern without groups.
     """
     if reference[1] is not None:
         return reference[1]

@@ -1,4 +1,4 @@
-"""Keys and certificates out of files, as PEM: PEM itself, PKCS#12 and Java's JKS, told apart by how a file begins.
+"""Reads keys and certificates from PEM, PKCS#12 and JKS files, as PEM. The beginning of a file tells its format.
 
     -----BEGIN       PEM
     fe ed fe ed      JKS, read by pyjks
@@ -21,11 +21,13 @@ WITHOUT_LIBRARY = (
 
 
 class UnusableStore(ValueError):
-    """A file that holds nothing of use; the message says why, and no secret."""
+    """A file cannot be used; the message says why, without secrets."""
 
 
-def read_own_as_pem(path: str, store_password: str | None, key_password: str | None) -> tuple[str, str | None]:
-    """A key with its certificates, as PEM, and what the key is encrypted with.
+def read_key_and_certificates_as_pem(
+    path: str, store_password: str | None, key_password: str | None
+) -> tuple[str, str | None]:
+    """A key with its certificates, as PEM, and the password of the key.
 
     Raises: UnusableStore, OSError.
     """
@@ -68,7 +70,7 @@ def _key_and_certificates_of_pkcs12(data: bytes, password: str | None) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key: str = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return key + _certificates_of([store.cert, *store.additional_certs])
+    return key + _pkcs12_entries_as_pem([store.cert, *store.additional_certs])
 
 
 def _certificates_of_pkcs12(data: bytes, password: str | None) -> str:
@@ -76,7 +78,7 @@ def _certificates_of_pkcs12(data: bytes, password: str | None) -> str:
     found = ([] if store.cert is None else [store.cert]) + list(store.additional_certs)
     if not found:
         raise UnusableStore("no certificate in it")
-    return _certificates_of(found)
+    return _pkcs12_entries_as_pem(found)
 
 
 def _load_pkcs12(data: bytes, password: str | None) -> Any:
@@ -90,8 +92,8 @@ def _load_pkcs12(data: bytes, password: str | None) -> Any:
         raise UnusableStore("neither PEM, JKS nor PKCS#12, or the password is wrong") from None
 
 
-def _certificates_of(entries: Iterable[Any]) -> str:
-    """The certificates of entries of a PKCS#12 file."""
+def _pkcs12_entries_as_pem(entries: Iterable[Any]) -> str:
+    """The certificates of entries of a PKCS#12 file, as PEM."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in entries)

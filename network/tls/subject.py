@@ -4,8 +4,8 @@
     Name            ::= SEQUENCE OF RelativeDistinguishedName, which is a SET OF SEQUENCE { type OID, value }
 
 The last part of the name comes first. Types without a short name, and values that are no text, are written as
-`OID=#hex` of their encoding. A text that is no UTF-8 is refused: with Java's replacement letters for it, different
-names would be one user. Source: Java's `X500Principal.getName()`, `AVA.toRFC2253String`.
+`OID=#hex` of their encoding. Text that is not UTF-8 is refused: with Java's replacement characters, different names
+would become one user. Source: Java's `X500Principal.getName()`, `AVA.toRFC2253String`.
 """
 
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ SHORT_NAMES = {
     "0.9.2342.19200300.100.1.25": "DC",
 }
 TEXT_TAGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
-"""UTF8String, Printable-, T61-, IA5-, General- and BMPString: Java takes the bytes of all for UTF-8."""
+"""UTF8String, Printable-, T61-, IA5-, General- and BMPString: Java decodes all of them as UTF-8."""
 ESCAPED = ',=+<>#;"\\'
 VERSION_TAG = 0xA0
 
 
 def distinguished_name(certificate: bytes) -> str:
-    """Of a certificate in DER that OpenSSL has checked. Raises: ValueError."""
+    """The subject of a certificate in DER, which OpenSSL has checked. Raises: ValueError."""
     try:
         (_, whole, _), *_ = _read_der_elements(certificate)
         fields = list(_read_der_elements(next(_read_der_elements(whole))[1]))
@@ -43,7 +43,7 @@ def distinguished_name(certificate: bytes) -> str:
 
 
 def _read_der_elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Tag, content and whole encoding of the elements in `data`."""
+    """Yields tag, content and whole encoding of each element in `data`."""
     at = 0
     while at < len(data):
         tag, length, start = data[at], data[at + 1], at + 2

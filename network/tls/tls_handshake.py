@@ -1,4 +1,4 @@
-"""The TLS handshake of a connection: the context that is in force now, and the user whom the certificate names."""
+"""The TLS handshake of a connection: uses the current context, and finds the user by the certificate."""
 
 import ssl
 
@@ -11,9 +11,9 @@ from .tls_wire import HandshakeFailed, TlsWire
 
 
 async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget, owner: str) -> str | None:
-    """The user of the client's certificate; None when it has shown none. `owner`: as in `MemoryBudget.claim`.
+    """Returns the user by the client's certificate, None if it has none. `owner`: as in `MemoryBudget.claim`.
 
-    Raises: CloseConnection when there is no TLS with this peer, OSError when it has gone.
+    Raises: CloseConnection if the handshake fails, OSError when the peer has gone.
     """
     try:
         tls = await wire.handshake(contexts.current, memory, owner)
@@ -23,6 +23,6 @@ async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget
 
 
 def _find_user(tls: ssl.SSLObject, contexts: TlsContexts) -> str | None:
-    """Raises: ValueError when the certificate names nobody by the rules."""
+    """Raises: ValueError if no rule gives a user for the certificate."""
     certificate = tls.getpeercert(binary_form=True)
     return None if certificate is None else map_to_user(distinguished_name(certificate), contexts.principal_rules)

@@ -1,10 +1,10 @@
 """TLS over a connection's socket, with the same interface as `PlainTransport`; docs/decisions/tls-transport.md has the
 reasons.
 
-The socket is read to the end of one record, so the rest stays in the kernel, which shows it again in
-the next pass of the loop. What is sent is encrypted 32 KiB at a time; if the socket did not take all of them they count
-as not sent, and are expected again, as all do that may wait for room. So a stalled reader holds the rest of 32 KiB, and
-a file's bytes are read from it again.
+The socket is read to the end of one record; the rest stays in the kernel, which reports it again in the next pass of
+the loop. Data is encrypted in chunks of 32 KiB. If the socket did not take a whole chunk, the chunk counts as not sent,
+and the caller has to pass the same bytes again, as after any wait for room. So a stalled reader costs at most one
+chunk, and bytes of files are read again.
 """
 
 import asyncio
@@ -22,25 +22,25 @@ from ..transport import PlainTransport
 from .contexts import ServerTlsObject
 
 MOST_UNSENT_BYTES = CHUNK_BYTES + 4 * 1024
-"""A chunk, and answers to keys that the peer renews."""
+"""A chunk, and answers to key updates of the peer."""
 MOST_READS = 64
-"""Read at a time, of a header or a record: then others have the loop."""
+"""How many headers or records are read at a time; then others have the loop."""
 HANDSHAKE_BYTES = 64 * 1024
-"""What OpenSSL holds of a handshake that is under way: two buffers of a record, keys, messages."""
+"""The memory of OpenSSL for a handshake: two record buffers, keys, messages."""
 HANDSHAKE_RECORD = 22
 """The type of a record with a ClientHello."""
 MOST_FLIGHTS = 4
-"""A client answers three times at most (a second ClientHello, keys, certificates); what comes drop by drop counts no
-more often as something that goes on."""
+"""A client answers at most three times (a second ClientHello, keys, certificates). A handshake that arrives a few bytes
+at a time counts as progressing at most this often."""
 FOR_EVER = float("inf")
 
 
 class HandshakeFailed(Exception):
-    """No TLS with this peer; the message says why."""
+    """The handshake failed; the message says why."""
 
 
 class TlsWire(PlainTransport):
-    """A TCP socket on which the peer begins with TLS."""
+    """A TCP socket with TLS on it."""
 
     sends_files = sends_in_threads = False
 
@@ -48,11 +48,11 @@ class TlsWire(PlainTransport):
         super().__init__(sock, loop)
         self._buffers, self._scratch = buffers, buffers.scratch
         self._records: TlsRecords | None = None
-        self._sealed_bytes = 0  # of data, in the records that are unsent
+        self._sealed_bytes = 0  # how much data the unsent records hold
 
     @property
     def server_name(self) -> str:
-        """The host name that the peer has asked for in its handshake (SNI), "" if none."""
+        """The host name that the client asked for in its handshake (SNI), or ""."""
         tls = self._records.tls if self._records is not None else None
         return tls.asked_name if isinstance(tls, ServerTlsObject) else ""
 
@@ -62,12 +62,12 @@ class TlsWire(PlainTransport):
 
     def watch(self, on_readable: Callable[[], None]) -> None:
         super().watch(on_readable)
-        if self._records is not None and self._records.is_at_end:  # which the kernel does not tell
+        if self._records is not None and self._records.is_at_end:  # the kernel does not report that
             self._loop.call_soon(on_readable)
 
     async def handshake(self, context: Callable[[], ssl.SSLContext], memory: MemoryBudget, owner: str) -> ssl.SSLObject:
-        """Returns the TLS side when the peer is as it has to be. OpenSSL is asked for nothing, and no memory is
-        claimed for `owner`, before the first record is whole: half of a ClientHello stays with the kernel.
+        """Returns the TLS object after the handshake. Creates no OpenSSL object and claims no memory for `owner` before
+        the first record is complete: half of a ClientHello stays in the kernel.
 
         Raises: HandshakeFailed, OSError when the peer has gone or the wire was closed.
         """
@@ -79,17 +79,18 @@ class TlsWire(PlainTransport):
             claim.release()
 
     async def _wait_for_first_record(self) -> None:
-        """Returns when the first record is there, or what is no record, or the peer sends no more."""
-        if await self._peek_at(HEADER_BYTES):
+        """Waits until the first record is complete, or cannot become one. Raises: ConnectionResetError when the peer
+        has gone.
+        """
+        if await self._wait_and_peek(HEADER_BYTES):
             size = HEADER_BYTES + int.from_bytes(self._scratch[3:HEADER_BYTES], "big")
             if self._scratch[0] == HANDSHAKE_RECORD and size <= MOST_BYTES:
-                await self._peek_at(size)
+                await self._wait_and_peek(size)
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
-    async def _peek_at(self, wanted: int) -> bool:
-        """Waits until the kernel has `wanted` bytes, and peeks at them; whether they are there.
-
-        The wait also ends with the stream, and when the kernel has no memory for more.
+    async def _wait_and_peek(self, wanted: int) -> bool:
+        """Waits until the kernel has `wanted` bytes, and peeks at them. Returns whether they are there: the wait also
+        ends at the end of the stream, and when the kernel has no memory for more.
         """
         is_told = False
         while True:
@@ -113,7 +114,7 @@ class TlsWire(PlainTransport):
         flights_left, is_done, has_answered = MOST_FLIGHTS, False, False
         while not is_done:
             for _ in range(MOST_READS):
-                size = self._receive_in_handshake(records)
+                size = self._receive_handshake_bytes(records)
                 if size <= 0 or (is_done := self._advance_handshake(records, size, has_answered)):
                     break
             has_answered = has_answered or bool(records.unsent)
@@ -125,26 +126,26 @@ class TlsWire(PlainTransport):
             await self.wait_for_bytes()
             if flights_left:
                 flights_left -= 1
-                claim.progress(FOR_EVER)
+                claim.note_progress(FOR_EVER)
         return records.tls
 
-    def _receive_in_handshake(self, records: TlsRecords) -> int:
-        """As `_receive_into`; who resets the connection has left."""
+    def _receive_handshake_bytes(self, records: TlsRecords) -> int:
+        """Same as `_receive_into`; a reset counts as the end of the stream."""
         try:
             return self._receive_into(records.wanted_bytes)
         except ConnectionError:
             return 0
 
     def _advance_handshake(self, records: TlsRecords, size: int, has_answered: bool) -> bool:
-        """Whether the handshake is done with the first `size` bytes of the scratch."""
+        """Feeds the first `size` bytes of the scratch to the handshake; returns whether it is done."""
         try:
             return records.continue_handshake(self._scratch[:size])
         except ssl.SSLError as fault:
-            is_no_tls = str(fault).startswith(NO_RECORD)  # Java 0.9 sends zeros where it gives up
+            is_no_tls = str(fault).startswith(NO_RECORD)  # a Java 0.9 client that gives up sends zeros
             why = BROKE_OFF if has_answered and is_no_tls else describe_tls_fault(fault, "the client")
             with suppress(OSError):  # an alert tells the peer
                 self._try_send_unsent(records)
-        raise HandshakeFailed(why)  # without the other one, whose traceback holds what OpenSSL does
+        raise HandshakeFailed(why)  # outside of the handler: the traceback would hold OpenSSL's memory
 
     async def _send_all(self, records: TlsRecords) -> None:
         while not self._try_send_unsent(records):
@@ -152,14 +153,14 @@ class TlsWire(PlainTransport):
         self.stop_watching_room()
 
     def _give_up_handshake(self, claim: Claim) -> None:
-        """Others wait for the memory of a handshake that does not come to its end."""
+        """Ends a handshake that is too slow, since others wait for its memory."""
         claim.release()
         self._fail_waits(HandshakeFailed("it is too slow while others wait"))
 
     def try_receive(self, most_bytes: int) -> bytes | None:
-        """As `PlainTransport`; whole records, nothing stays decrypted inside OpenSSL while the socket is silent.
+        """Same as in `PlainTransport`. Reads whole records, so that no decrypted data stays in OpenSSL unnoticed.
 
-        Raises: MalformedFrame for too many records without data, or with answers that the peer does not read.
+        Raises: MalformedFrame for too many records without data, and if the peer does not read the answers of TLS.
         """
         records = self._records
         assert records is not None, "after the handshake"
@@ -171,7 +172,7 @@ class TlsWire(PlainTransport):
             if size < 0:
                 break
             data = self._decrypt(records, size) if size else b""
-            if size == 0 or records.is_at_end:  # seen again with the next look
+            if size == 0 or records.is_at_end:  # the next call sees the end again
                 return b"".join(parts)
             if data:
                 parts.append(data)
@@ -181,14 +182,14 @@ class TlsWire(PlainTransport):
         return b"".join(parts) if parts else None
 
     def _receive_into(self, most_bytes: int) -> int:
-        """How many bytes came into the scratch; 0 at the end of the stream, -1 when nothing is there yet."""
+        """Reads into the scratch; returns how many bytes, 0 at the end of the stream, -1 if nothing is there yet."""
         try:
             return self._sock.recv_into(self._scratch, most_bytes)
         except (BlockingIOError, InterruptedError):
             return -1
 
     def _decrypt(self, records: TlsRecords, size: int) -> bytes:
-        """The data in the first `size` bytes of the scratch. OpenSSL's answers are sent as far as possible.
+        """Decrypts the first `size` bytes of the scratch. Sends OpenSSL's answers as far as the socket takes them.
 
         Raises: MalformedFrame, OSError.
         """
@@ -199,7 +200,7 @@ class TlsWire(PlainTransport):
                 raise MalformedFrame("it has TLS answer and does not read the answers")
 
     def _try_send_unsent(self, records: TlsRecords) -> bool:
-        """Whether the socket took all of it."""
+        """Sends unsent records; returns whether the socket took all of them."""
         if records.unsent:
             records.unsent = records.unsent[super().try_send(records.unsent) :]
         return not records.unsent

@@ -17,7 +17,7 @@ from stepdown.bench.servers.admin_connection import Connection
 from stepdown.bench.servers.process import wait_until
 from stepdown.broker.broker import Broker
 from stepdown.broker.http.pages import pages_of
-from stepdown.network.line_limit import SILENCE_MS
+from stepdown.network.log_line_limit import SILENCE_MS
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest

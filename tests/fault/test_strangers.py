@@ -120,4 +120,4 @@ async def send(broker: Broker, port: int, data: bytes) -> None:
         sock.shutdown(socket.SHUT_WR)
         while await loop.sock_recv(sock, CHUNK_BYTES):
             pass
-    await until(lambda: broker._server.connections == 0)
+    await until(lambda: broker._server.connection_count == 0)

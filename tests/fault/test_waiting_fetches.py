@@ -105,7 +105,7 @@ async def test_many_of_them_take_no_more_than_their_budget(broker: Broker) -> No
         each.cancel()
     await asyncio.gather(*answers, return_exceptions=True)
     await hang_up(broker, connections)
-    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+    assert (budget.in_use_bytes, budget.waiting_count) == (0, 0)
 
 
 async def test_one_that_gives_way_is_answered(broker: Broker) -> None:

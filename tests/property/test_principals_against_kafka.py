@@ -4,7 +4,7 @@ import struct
 from random import Random
 
 import pytest
-from stepdown.network.tls.principal_rules import NoMatchingRule, map_to_user, principal_rules
+from stepdown.network.tls.principal_rules import NoMatchingRule, map_to_user, parse_principal_rules
 from stepdown.network.tls.subject import distinguished_name
 from support.java_oracle import JavaError
 
@@ -184,7 +184,7 @@ RULES = (
 
 
 def mapped(rules: str) -> list[str | None]:
-    parsed = principal_rules(rules)
+    parsed = parse_principal_rules(rules)
     found: list[str | None] = []
     for each in NAMES:
         try:
@@ -202,6 +202,6 @@ def test_rules_give_the_users_of_kafka(java_oracle, rules):
         expected = strings(java_oracle("principals").call("Principals.mapped", payload), with_flags=True)
     except JavaError:
         with pytest.raises(ValueError):
-            principal_rules(rules)
+            parse_principal_rules(rules)
         return
     assert mapped(rules) == expected

@@ -27,7 +27,7 @@ PROXY_HEADER = b"PROXY TCP4 192.0.2.7 192.0.2.2 1 2\r\n"
 
 
 async def all_closed(gateway: Gateway) -> None:
-    await until(lambda: not gateway._server.connections)
+    await until(lambda: not gateway._server.connection_count)
 
 
 @pytest.mark.parametrize("settings", [{}, {"addresses": "single"}, {"proxy_protocol": "optional"}], ids=str)

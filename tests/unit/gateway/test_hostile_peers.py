@@ -128,7 +128,7 @@ async def test_an_answer_to_a_client_that_has_left_is_not_waited_for() -> None:
     ours, theirs = socket.socketpair()
     async with gateway_to_broken(lambda frame: b"") as gateway:
         peer = Peer(host="127.0.0.1", port=1, listener="bootstrap")
-        peer.leave()
+        peer.note_departure()
         connection, answerer = gateway._make_connection(ours, peer)
         async with asyncio.timeout(DEADLINE_S):
             with pytest.raises(ConnectionResetError):
@@ -181,7 +181,7 @@ async def test_stalled_readers_hold_what_the_setting_says(tmp_path: Path) -> Non
         assert memory.peak_bytes <= 4 << 20
         for client in stalled:
             await client.close()
-        await until(lambda: memory.in_use_bytes == 0 and not memory.waiting)
+        await until(lambda: memory.in_use_bytes == 0 and not memory.waiting_count)
 
 
 async def test_small_answers_give_their_memory_back(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_fetches_that_the_cluster_lets_wait_hold_no_memory_of_answers(tmp_
             answer = await client.send(fetch("orders", max_bytes=1 << 20), 1)
         assert len(answer.responses[0].partitions[0].records) > 200_000
         memory = stage.gateway._answer_memory
-        await until(lambda: memory.in_use_bytes == 0 and not memory.waiting)
+        await until(lambda: memory.in_use_bytes == 0 and not memory.waiting_count)
         for client in waiting:
             await client.close()
 
@@ -283,7 +283,7 @@ async def test_an_answer_that_stalls_leaves_its_memory_to_those_who_wait(caplog:
             await stalled.begin(MetadataRequest(topics=()), 1)
             await until(lambda: memory.in_use_bytes == memory_bytes)
             waiting = await other.begin(MetadataRequest(topics=()), 1)
-            await until(lambda: memory.waiting == 1)
+            await until(lambda: memory.waiting_count == 1)
             await clock.advance(PATIENCE_MS)
             assert len((await other.finish(MetadataRequest(topics=()), 1, waiting)).topics) == len(topics)
             assert await stalled.read_frame() is None
@@ -305,10 +305,10 @@ async def test_a_request_that_was_read_and_waits_is_charged_as_what_it_became(ca
             await until(lambda: bool(budget._reclaimable))
             assert budget.in_use_bytes > memory_bytes / 2
             await second.begin(waiting, 1)
-            await until(lambda: budget.waiting == 1)
+            await until(lambda: budget.waiting_count == 1)
             await clock.advance(PATIENCE_MS)
             assert await first.read_frame() is None
-            await until(lambda: not budget.waiting)
+            await until(lambda: not budget.waiting_count)
         await until(lambda: budget.in_use_bytes == 0)
     assert "(client 'first'): its request waits for an answer while others wait for request memory" in caplog.text
 

@@ -115,7 +115,10 @@ async def test_settings_that_are_read_again_take_the_place_of_those_before(caplo
     await reload_settings(
         gateway, [], lambda: [given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5"), UPSTREAM]
     )
-    assert (gateway._allowed.refuse_ms("127.0.0.1"), gateway._allowed.refuse_ms("10.0.0.1") > 0) == (0, True)
+    assert (gateway._allowed.refusal_delay_ms("127.0.0.1"), gateway._allowed.refusal_delay_ms("10.0.0.1") > 0) == (
+        0,
+        True,
+    )
     assert gateway.settings.drain_ms == 5
     assert "changed since the start, and in force: allow, drain.timeout.ms" in caplog.text
 
@@ -133,7 +136,7 @@ async def test_what_waits_for_a_restart_is_named(caplog: pytest.LogCaptureFixtur
 async def test_settings_that_are_wrong_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
     await reload_settings(gateway, [], lambda: [UPSTREAM, given("allow", "somewhere")])
-    assert gateway._allowed.refuse_ms("10.0.0.1") == 0
+    assert gateway._allowed.refusal_delay_ms("10.0.0.1") == 0
     assert "the settings stay as they were: the test: allow: expected NETWORK" in caplog.text
 
 

@@ -455,14 +455,14 @@ async def test_large_requests_wait_for_memory_and_small_ones_do_not(tmp_path: Pa
         await first.send_raw(struct.pack(">i", 900_000) + bytes(1000))
         await until(lambda: broker.request_memory.in_use_bytes == 900_000)
         await second.send_raw(struct.pack(">i", 900_000) + bytes(1000))
-        await until(lambda: broker.request_memory.waiting == 1)
+        await until(lambda: broker.request_memory.waiting_count == 1)
         stuck = next(c for c in broker._server._open if c._frame_claim is None and c._parser.pending_frame_bytes)
         await second.send_raw(bytes(300_000))
         await settle()
         assert stuck._parser.buffered_bytes == 1004
         assert (await small.send(ApiVersionsRequest(), 0)).error_code == 0
         await first.close()
-        await until(lambda: broker.request_memory.waiting == 0)
+        await until(lambda: broker.request_memory.waiting_count == 0)
         assert broker.request_memory.in_use_bytes == 900_000
         await second.close()
         await until(lambda: broker.request_memory.in_use_bytes == 0)
@@ -478,7 +478,7 @@ async def test_a_large_request_that_comes_too_slowly_gives_its_memory_to_those_w
         await slow.send_raw(struct.pack(">i", 900_000) + bytes(1000))
         await until(lambda: broker.request_memory.in_use_bytes == 900_000)
         await honest.send_raw(struct.pack(">i", 900_001) + bytes(1000))
-        await until(lambda: broker.request_memory.waiting == 1)
+        await until(lambda: broker.request_memory.waiting_count == 1)
         holding = next(each for each in broker._server._open if each._frame_claim is not None)
         await clock.advance(SLOW_REQUEST_MS)
         assert holding._parser.buffered_bytes == 0
@@ -501,11 +501,11 @@ async def test_long_answers_that_are_not_read_give_their_memory_to_those_who_wai
                 await asyncio.get_running_loop().sock_sendall(stalled, honest.frame(request, 4))
                 await until(lambda: bool(broker.answer_memory._reclaimable))
                 asked = await honest.begin(request, 4)
-                await until(lambda: broker.answer_memory.waiting == 1)
+                await until(lambda: broker.answer_memory.waiting_count == 1)
                 assert (await other.send(ApiVersionsRequest(), 0)).error_code == 0
                 for _ in range(5):  # more of the answer may go to the kernel at any time, which counts as progress
                     await clock.advance(SLOW_REQUEST_MS)
-                assert broker.answer_memory.waiting == 0
+                assert broker.answer_memory.waiting_count == 0
                 assert len((await honest.finish(request, 4, asked)).topics) == len(names)
         assert "reads its answer too slowly" in caplog.text
         assert broker.answer_memory.in_use_bytes == 0

@@ -58,7 +58,7 @@ def test_every_state_ends_with_nothing_held(state: ConversionState) -> None:
 
 def test_what_a_state_does_not_allow_is_refused() -> None:
     empty = ConvertedPiece(Stream(b"a"), memory())
-    for act in empty.offer, empty.consume, lambda: empty.keep(1):
+    for act in empty.offer_memory, empty.forget_sent_data, lambda: empty.keep(1):
         with pytest.raises(KeyError):
             act()
 
@@ -70,11 +70,11 @@ async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken
     assert (piece.state, bytes(piece.data), piece.size_bytes) == (ConversionState.OFFERED, b"first", 11)
     with await shared.budget.claim(16 << 20):
         assert (piece.state, len(piece.data)) == (ConversionState.EMPTY, 0)
-    piece.withdraw()
+    piece.withdraw_offer()
     await piece.claim(lambda: None)
     piece.fill()
     assert bytes(piece.data) == b"first"
-    piece.consume()
+    piece.forget_sent_data()
     assert piece.has_room
     piece.fill()
     assert bytes(piece.data) == b"second"

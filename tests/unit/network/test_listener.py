@@ -150,4 +150,4 @@ def test_the_limit_of_an_address_holds_however_it_is_written(written: str) -> No
         receive_buffer_bytes=-1,
     )
     addresses = ("::1", "0:0:0:0:0:0:0:1", "::ffff:10.0.0.1", "::2")
-    assert [limits.most_of(each) for each in addresses] == [2, 2, 3, 7]
+    assert [limits.most_connections_of(each) for each in addresses] == [2, 2, 3, 7]

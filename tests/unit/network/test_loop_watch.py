@@ -5,8 +5,8 @@ import threading
 from typing import Any
 
 import pytest
-from stepdown.network.line_limit import LineLimit
-from stepdown.network.loop_watch import OTHER, LoopWatch, place_of
+from stepdown.network.log_line_limit import LogLineLimit
+from stepdown.network.loop_watch import OTHER, LoopWatch, locate_thread
 from stepdown.network.metrics.instruments import CounterFamily
 from stepdown.network.peer import Peer
 from stepdown.protocol.api import ApiKey
@@ -26,7 +26,7 @@ def hold_the_loop(watch: LoopWatch) -> None:
 
 def watch_of(held: Any, peer_of: Any, now: list[float], used: list[float]) -> LoopWatch:
     """One that is told the time, and the processor time of the loop's thread."""
-    return LoopWatch(held, peer_of, LineLimit(ManualClock()), lambda: now[0], lambda: used[0])
+    return LoopWatch(held, peer_of, LogLineLimit(ManualClock()), lambda: now[0], lambda: used[0])
 
 
 @pytest.fixture
@@ -100,11 +100,11 @@ def test_the_place_is_the_innermost_function_of_the_thread() -> None:
     standing.start()
     inside.wait()
     assert standing.ident is not None
-    place, is_ours = place_of(standing.ident)
+    place, is_ours = locate_thread(standing.ident)
     may_end.set()
     standing.join()
     assert (place.startswith("in wait ("), is_ours) == (True, False)
-    assert place_of(1) == ("in an unknown place", True)
+    assert locate_thread(1) == ("in an unknown place", True)
 
 
 def test_without_a_descriptor_the_place_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,4 +112,4 @@ def test_without_a_descriptor_the_place_is_unknown(monkeypatch: pytest.MonkeyPat
         raise OSError("too many open files")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
-    assert place_of(threading.get_ident()) == ("in an unknown place", True)
+    assert locate_thread(threading.get_ident()) == ("in an unknown place", True)

@@ -17,7 +17,7 @@ async def test_claims_are_served_first_come_first_served() -> None:
     tasks = [asyncio.create_task(take("large", 90)), asyncio.create_task(take("small", 10))]
     await settle()
     assert order == []
-    assert budget.waiting == 2
+    assert budget.waiting_count == 2
     first.release()
     await asyncio.gather(*tasks)
     assert order == ["large", "small"]

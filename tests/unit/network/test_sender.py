@@ -341,7 +341,7 @@ async def test_many_stalled_readers_share_the_budget_and_all_get_everything() ->
             assert await on.read(piece.size_bytes) == piece.expected
         await asyncio.gather(*sends)
     assert budget.peak_bytes <= 2 * CHUNK
-    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+    assert (budget.in_use_bytes, budget.waiting_count) == (0, 0)
 
 
 async def test_who_stalls_and_goes_on_leaves_its_memory_to_those_who_wait() -> None:
@@ -353,7 +353,7 @@ async def test_who_stalls_and_goes_on_leaves_its_memory_to_those_who_wait() -> N
         await settle()
         waiting = asyncio.create_task(elsewhere.send(other))
         await settle()
-        assert budget.waiting == 1
+        assert budget.waiting_count == 1
         assert await there.read(CHUNK) == slow.expected[:CHUNK]
         assert await elsewhere.read(CHUNK) == other.expected
         await waiting
@@ -368,12 +368,12 @@ async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_clai
         held = await budget.claim(CHUNK)
         sending = asyncio.create_task(there.send(Pattern(2)))
         await settle()
-        assert budget.waiting == 1
+        assert budget.waiting_count == 1
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
         held.release()
-    assert (budget.in_use_bytes, budget.waiting) == (0, 0)
+    assert (budget.in_use_bytes, budget.waiting_count) == (0, 0)
 
 
 async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_when_the_worker_is_done() -> None:
@@ -444,7 +444,7 @@ async def promised(there: Line, lazy: Pattern) -> ConvertedPiece:
     piece = there.of(lazy)
     await piece.claim(lambda: None)
     piece.fill()
-    piece.offer(at_once=True)
+    piece.offer_memory(at_once=True)
     return piece
 
 

@@ -97,8 +97,8 @@ async def test_work_that_goes_on_for_long_takes_a_place_until_it_leaves() -> Non
     waiting = asyncio.create_task(second.next())
     await asyncio.sleep(0)
     assert not second.has_place
-    first.leave()
+    first.release_place()
     await waiting
     assert second.has_place
-    second.leave()
+    second.release_place()
     assert not places.is_full

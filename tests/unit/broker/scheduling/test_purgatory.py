@@ -70,16 +70,16 @@ async def test_a_peer_that_leaves_ends_its_wait() -> None:
     purgatory, peer = Purgatory(ManualClock()), Peer(host="127.0.0.1", port=1, listener="PLAINTEXT")
     waiting = asyncio.create_task(purgatory.wait(["key"], lambda _: False, 100, peer=peer))
     await settle()
-    peer.leave()
+    peer.note_departure()
     await waiting
     assert (len(purgatory), peer.on_leave) == (0, None)
-    peer.leave()
+    peer.note_departure()
 
 
 async def test_nobody_waits_for_who_has_left_before() -> None:
     """A client that hung up while its large fetch was read left it, and its connection, for up to 24 days."""
     purgatory = Purgatory(ManualClock())
     peer = Peer(host="", port=0, listener="")
-    peer.leave()
+    peer.note_departure()
     assert await purgatory.wait(["a"], lambda _: False, 1000, peer=peer)
     assert not purgatory.watched

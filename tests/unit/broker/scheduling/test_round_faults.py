@@ -4,7 +4,7 @@ import logging
 
 import pytest
 from stepdown.broker.scheduling.round_faults import RoundFaults
-from stepdown.network.line_limit import MOST_REMEMBERED, SILENCE_MS
+from stepdown.network.log_line_limit import MOST_REMEMBERED, SILENCE_MS
 from stepdown.protocol.errors import DiskFault
 from support.clock import ManualClock
 

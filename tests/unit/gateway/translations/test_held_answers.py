@@ -95,10 +95,10 @@ async def test_a_batch_that_has_no_room_beside_others_comes_first_the_next_time(
         for index, batch in enumerate((small, large, small)):
             await produce(own, "orders", batch, index)
         request = fetch("orders", partitions=range(3))
-        others = memory.take(memory.limit_bytes - MEGABYTE)
+        others = memory.claim_unconditionally(memory.limit_bytes - MEGABYTE)
         assert await sizes_of(client, request) == {0: True, 1: False, 2: True}
         others.release()
-        others = memory.take(memory.limit_bytes - MEGABYTE - MEGABYTE // 2)
+        others = memory.claim_unconditionally(memory.limit_bytes - MEGABYTE - MEGABYTE // 2)
         assert (await sizes_of(client, request))[1]
         others.release()
 

@@ -88,7 +88,7 @@ async def test_what_goes_on_is_kept_and_what_does_nothing_gives_way() -> None:
     storm = Storm()
     await storm.fill("a", PLACES)
     await storm.clock.advance(OTHERS_PATIENCE_MS)
-    storm.held["a0"].progress(float("inf"))
+    storm.held["a0"].note_progress(float("inf"))
     storm.want("b", "b0")
     await storm.clock.advance(0)
     assert storm.given_up == ["a1"]
@@ -137,7 +137,7 @@ async def test_all_is_given_back() -> None:
     assert storm.budget.in_use_bytes == 0
     assert not storm.budget._held_bytes
     assert not storm.budget._waiting_of
-    assert storm.budget.waiting == 0
+    assert storm.budget.waiting_count == 0
 
 
 async def test_addresses_that_hold_as_little_are_served_by_turns() -> None:

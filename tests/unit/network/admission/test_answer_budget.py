@@ -43,7 +43,7 @@ async def test_of_the_network_with_most_the_oldest_give_way(budget: AnswerBudget
     assert [task.done() for task in others] == [True, True]
     for task in (*others, *many[2:]):
         (await task).release()
-    assert (budget.in_use_bytes, unread.in_use_bytes, budget.waiting) == (0, 0, 0)
+    assert (budget.in_use_bytes, unread.in_use_bytes, budget.waiting_count) == (0, 0, 0)
 
 
 async def test_one_alone_waits_however_large_it_is(budget: AnswerBudget) -> None:

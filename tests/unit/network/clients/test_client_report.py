@@ -90,14 +90,14 @@ def test_no_name_is_kept_at_any_length() -> None:
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_the_format_of_what_is_produced_is_told(magic: int) -> None:
     client = SeenClient()
-    client.count_records(memoryview(record_set(magic)))
+    client.count_produced_format(memoryview(record_set(magic)))
     assert list(client.produced.items()) == [((magic, 0), 1)]
 
 
 def test_records_that_are_none_are_not_counted() -> None:
     client = SeenClient()
     for records in (b"", bytes(25), struct.pack(">qiib", 0, 0, 0, 77) + bytes(60)):
-        client.count_records(memoryview(records))
+        client.count_produced_format(memoryview(records))
     assert not client.produced
 
 
@@ -141,7 +141,7 @@ def test_the_documents_have_the_verdict_and_the_reasons_as_commands_print_them()
     report, peer = report_of(), peer_of("group")
     ask(report, peer, ApiKey.FETCH, 4)
     ask(report, peer, ApiKey.JOIN_GROUP, 0)
-    for document in (report.document()["clients"][0], report.rows_maker(0, 1)()[0]):
+    for document in (report.document()["clients"][0], report.make_rows_maker(0, 1)()[0]):
         assert document["works"] == "no with 4.0.0, yes with 4.0.1 to 4.4"
         assert document["reasons"] == "4.0.0: JoinGroup 0 (2 is the oldest there)"
 

@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.network.clients.software import JAVA, Software, guess_software
-from stepdown.network.clients.verdict import NOTHING_TELLS, ONLY_LOOKED, Works, find_advice, judge_by_release
+from stepdown.network.clients.verdict import NOTHING_TELLS, ONLY_LOOKED, Compatibility, find_advice, judge_by_release
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.kafka_releases import broker_releases, find_removed_versions, kafka_4_releases
 
@@ -16,18 +16,18 @@ REMOVED = [
 ]
 
 
-def works_of(*asked: tuple[int, int], software: Software = UNSAID) -> set[Works]:
+def works_of(*asked: tuple[int, int], software: Software = UNSAID) -> set[Compatibility]:
     return {verdict.works for verdict in judge_by_release(asked, software)}
 
 
 @pytest.mark.parametrize("asked", REMOVED, ids=lambda asked: f"{asked[0]}-v{asked[1]}")
 def test_each_removed_version_is_a_no_whatever_else_was_seen(asked: tuple[int, int]) -> None:
-    assert works_of(asked, (ApiKey.PRODUCE, 9), (ApiKey.FETCH, 11)) == {Works.NO}
+    assert works_of(asked, (ApiKey.PRODUCE, 9), (ApiKey.FETCH, 11)) == {Compatibility.NO}
 
 
 @pytest.mark.parametrize("api", [ApiKey.PRODUCE, ApiKey.FETCH], ids=lambda api: api.name)
 def test_records_in_a_version_that_is_left_are_a_yes(api: ApiKey) -> None:
-    assert works_of((ApiKey.METADATA, 0), (api, 4)) == {Works.YES}
+    assert works_of((ApiKey.METADATA, 0), (api, 4)) == {Compatibility.YES}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_records_in_a_version_that_is_left_are_a_yes(api: ApiKey) -> None:
     ids=["metadata", "greetings", "a consumer before its first fetch"],
 )
 def test_what_an_old_client_sends_too_is_no_yes(asked: list[tuple[int, int]]) -> None:
-    assert works_of(*asked) == {Works.UNKNOWN}
+    assert works_of(*asked) == {Compatibility.UNKNOWN}
 
 
 def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> None:
@@ -53,16 +53,16 @@ def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> N
 
 
 def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
-    assert works_of((ApiKey.LIST_OFFSETS, 5), software=SAID) == {Works.YES}
+    assert works_of((ApiKey.LIST_OFFSETS, 5), software=SAID) == {Compatibility.YES}
 
 
 def test_administration_alone_is_a_yes() -> None:
-    assert works_of((ApiKey.CREATE_TOPICS, 2), (ApiKey.METADATA, 4)) == {Works.YES}
+    assert works_of((ApiKey.CREATE_TOPICS, 2), (ApiKey.METADATA, 4)) == {Compatibility.YES}
 
 
 def test_join_group_1_fails_with_4_0_0_alone() -> None:
     verdicts = judge_by_release([(ApiKey.FETCH, 4), (ApiKey.JOIN_GROUP, 1)], UNSAID)
-    assert [verdict.release for verdict in verdicts if verdict.works is Works.NO] == ["4.0.0"]
+    assert [verdict.release for verdict in verdicts if verdict.works is Compatibility.NO] == ["4.0.0"]
     assert verdicts[0].because == ("JoinGroup 1 (2 is the oldest there)",)
 
 
@@ -73,7 +73,7 @@ def test_what_was_asked_of_3_9_in_its_newest_version_has_a_verdict_for_each_rele
 
 def test_a_newer_version_than_a_release_has_is_no_no() -> None:
     """A client that asked 4.4 for ListOffsets 11 was said not to work with 4.0."""
-    assert works_of((ApiKey.LIST_OFFSETS, 11), (ApiKey.FETCH, 18), software=SAID) == {Works.YES}
+    assert works_of((ApiKey.LIST_OFFSETS, 11), (ApiKey.FETCH, 18), software=SAID) == {Compatibility.YES}
 
 
 def test_a_request_that_is_gone_altogether_says_so() -> None:
@@ -124,4 +124,4 @@ def test_the_default_client_ids_tell_the_library(client_id: str, name: str) -> N
 )
 def test_the_newest_version_asked_tells_the_age(asked: list[tuple[int, int]], release: str) -> None:
     guess = guess_software("x", asked)
-    assert (guess.version, guess.labels) == (release, ("unknown (guess)", f"{release} (guess)"))
+    assert (guess.version, guess.guess_labels) == (release, ("unknown (guess)", f"{release} (guess)"))

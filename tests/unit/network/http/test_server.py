@@ -46,7 +46,7 @@ class HoldingSite:
         self.held = 0
         self.all_held = asyncio.Event()
 
-    async def refuse(self, request: PageRequest) -> Page | None:
+    async def find_refusal(self, request: PageRequest) -> Page | None:
         self.held += 1
         if self.held == MOST_CONNECTIONS:
             self.all_held.set()

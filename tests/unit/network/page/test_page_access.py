@@ -13,7 +13,7 @@ HERE = "127.0.0.1"
 async def ask(password: str = "", peer: str = HERE, **headers: str) -> HTTPStatus:
     given = {"host": "localhost:9464", **headers}
     lines = [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
-    refusal = await access(password).refuse(PageRequest(path="/", query="", headers=lines, peer=peer))
+    refusal = await access(password).find_refusal(PageRequest(path="/", query="", headers=lines, peer=peer))
     return HTTPStatus.OK if refusal is None else refusal.status
 
 
@@ -43,7 +43,7 @@ async def test_others_do_not(peer: str) -> None:
 async def test_who_is_refused_is_told_why(peer: str, headers: dict[str, str], why: str) -> None:
     """No test had seen what the page says with 403: it could have lost the way by a password or by SSH."""
     lines = [(name.encode(), value.encode()) for name, value in {"host": "localhost:9464", **headers}.items()]
-    refusal = await access("").refuse(PageRequest(path="/", query="", headers=lines, peer=peer))
+    refusal = await access("").find_refusal(PageRequest(path="/", query="", headers=lines, peer=peer))
     assert refusal is not None
     assert why in refusal.body.decode()
 

@@ -30,7 +30,7 @@ async def fail(query: PageQuery) -> dict[str, Any]:
 async def ask(path: str, query: str = "", host: str = "localhost") -> Page:
     site = PageSite(lambda: {"show": show, "fail": fail}, access())
     request = PageRequest(path=path, query=query, headers=[(b"host", host.encode())], peer="127.0.0.1")
-    page = await site.refuse(request) or await site.answer(request)
+    page = await site.find_refusal(request) or await site.answer(request)
     assert page is not None
     return page
 
@@ -38,7 +38,7 @@ async def ask(path: str, query: str = "", host: str = "localhost") -> Page:
 async def test_what_is_not_its_own_is_left_to_others() -> None:
     request = PageRequest(path="/metrics", query="", headers=[], peer="127.0.0.1")
     site = PageSite(dict, access())
-    assert (await site.refuse(request), await site.answer(request)) == (None, None)
+    assert (await site.find_refusal(request), await site.answer(request)) == (None, None)
 
 
 @pytest.mark.parametrize("path", sorted(FILES.keys() - {DESCRIPTION}))
@@ -85,7 +85,7 @@ async def act(body: bytes, path: str = "/api/act", content_type: str = "applicat
     site = PageSite(lambda: {"act": show}, access(), {"act": do})
     headers = [(b"host", b"localhost"), (b"Content-Type", content_type.encode())]
     request = PageRequest(path=path, query="", headers=headers, peer="127.0.0.1", method="POST", body=body)
-    page = await site.refuse(request) or await site.answer(request)
+    page = await site.find_refusal(request) or await site.answer(request)
     assert page is not None
     return page
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 from cryptography.x509 import Certificate, load_pem_x509_certificates
-from stepdown.network.tls.stores import UnusableStore, read_own_as_pem, read_trusted_certificates
+from stepdown.network.tls.stores import UnusableStore, read_key_and_certificates_as_pem, read_trusted_certificates
 from support.certificates import Authority
 
 PASSWORD = "a password"
@@ -60,7 +60,7 @@ def test_a_key_with_its_certificates(authority: Authority, tmp_path: Path, wrap:
     pem = issued.read_bytes()
     store = tmp_path / "store"
     store.write_bytes(wrap(pem, load_pem_x509_certificates(pem)))
-    text, password = read_own_as_pem(str(store), PASSWORD, None)
+    text, password = read_key_and_certificates_as_pem(str(store), PASSWORD, None)
     assert load_pem_x509_certificates(text.encode()) == load_pem_x509_certificates(pem)
     assert password is None
     file = tmp_path / "again.pem"
@@ -84,6 +84,6 @@ def test_a_wrong_password_is_said_and_not_shown(authority: Authority, tmp_path: 
     store = tmp_path / "store"
     store.write_bytes(wrap(pem, load_pem_x509_certificates(pem)))
     with pytest.raises(UnusableStore) as refused:
-        read_own_as_pem(str(store), "wrong one", None)
+        read_key_and_certificates_as_pem(str(store), "wrong one", None)
     assert "password" in str(refused.value)
     assert "wrong one" not in str(refused.value)

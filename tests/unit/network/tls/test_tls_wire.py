@@ -114,7 +114,7 @@ async def test_a_session_that_is_resumed_is_the_same_users(broker: Broker, autho
             return secured.session, user
 
     session, user = await asyncio.to_thread(connected, None)
-    await until(lambda: broker._server.connections == 0)
+    await until(lambda: broker._server.connection_count == 0)
     assert await asyncio.to_thread(connected, session) == (session, user)
     assert user.startswith("User:CN=carol,")
 

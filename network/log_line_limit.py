@@ -1,4 +1,4 @@
-"""Limits a line in the log that the same fault may cause again and again: once a minute for each key."""
+"""Limits repeated log lines: one a minute for each key."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -10,16 +10,16 @@ SILENCE_MS: Final = 60_000
 MOST_REMEMBERED: Final = 1_000
 
 
-class LineLimit:
-    """When each line was last written, and how many have been left out since."""
+class LogLineLimit:
+    """Decides by key whether a line is logged, and counts lines that are left out."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._said_ms: dict[Hashable, int] = {}
         self._left_out: dict[Hashable, int] = {}
 
-    def count_left_out(self, key: Hashable) -> int | None:
-        """How many lines were left out since the last one, which is now to be written; None: this one is left out."""
+    def try_to_log(self, key: Hashable) -> int | None:
+        """Returns None if this line is to be left out; otherwise how many were left out since the last one."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._said_ms.get(key, now_ms - SILENCE_MS) < SILENCE_MS:
             self._left_out[key] = self._left_out.get(key, 0) + 1
@@ -32,5 +32,5 @@ class LineLimit:
 
 
 def repetition_text(left_out: int) -> str:
-    """What such a line says of those that were left out."""
+    """The text about lines that were left out, to add to a line; "" for none."""
     return f" ({plural(left_out, 'time')} more since the last line)" if left_out else ""
