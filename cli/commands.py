@@ -70,35 +70,35 @@ class SelfParsingCommand(TyperCommand):
     """A command with a command line of its own, which says what may come next."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        found = NEXT[str(self.name)](ctx.args, incomplete)
+        found = COMPLETERS[str(self.name)](ctx.args, incomplete)
         try:
             return [CompletionCandidate(value, text) for value, text in found]
         except ImportError:
             return []  # the command itself says what is missing
 
 
-def _list_next_of_serve(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+def _complete_serve(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
     from .serve.command_line import make_parser
 
     yield from make_parser().list_next(words, begin)
 
 
-def _list_next_of_gateway(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+def _complete_gateway(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
     from .gateway.command_line import make_parser
 
     yield from make_parser().list_next(words, begin)
 
 
-def _list_next_of_pipeline(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+def _complete_pipeline(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
     from ..pipeline.command import list_next
 
     yield from list_next("stepdown pipeline", words, begin)
 
 
-NEXT = {"serve": _list_next_of_serve, "gateway": _list_next_of_gateway, "pipeline": _list_next_of_pipeline}
+COMPLETERS = {"serve": _complete_serve, "gateway": _complete_gateway, "pipeline": _complete_pipeline}
 
 
-def _complete_metavar_values(command: Any) -> None:
+def _set_metavar_completion(command: Any) -> None:
     """Have a command and those below it offer the values of each parameter whose metavar lists them."""
     from ..config.sources.command_parser import list_values
 
@@ -106,7 +106,7 @@ def _complete_metavar_values(command: Any) -> None:
         if values := list_values(parameter.metavar or ""):
             parameter.shell_complete = partial(_filter_by_prefix, values)
     for each in getattr(command, "commands", {}).values():
-        _complete_metavar_values(each)
+        _set_metavar_completion(each)
 
 
 def _show_plain_metavars(command: Any) -> None:
@@ -147,10 +147,10 @@ class _LazyCommands(TyperGroup):
         command.name = cmd_name
         _show_plain_metavars(command)
         if COMPLETION_VARIABLE in os.environ:
-            _complete_metavar_values(command)
-        from .support.user_config import read_user_config
+            _set_metavar_completion(command)
+        from .support.user_config import find_user_config
 
-        if defaults := read_user_config():
+        if defaults := find_user_config():
             ctx.default_map = {cmd_name: defaults | dict.fromkeys(getattr(command, "commands", ()), defaults)}
         return command
 

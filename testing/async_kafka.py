@@ -16,7 +16,7 @@ from ..protocol.errors import ErrorCode
 from ..protocol.messages.metadata import MetadataRequest
 from ..protocol.plural import plural
 from ..protocol.records.record import Record
-from .blocking_front import KnownNames
+from .blocking_front import NameSuggestions
 from .clock import AsyncClock
 from .cluster import AsyncCluster
 from .control_client import ControlClient, ControlFailed, MissingControlClient
@@ -39,7 +39,7 @@ Data = bytes | str | None
 Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 
 
-class AsyncKafka(KnownNames):
+class AsyncKafka(NameSuggestions):
     """A running broker or cluster. `bootstrap` is what clients connect to, `clients` has whole settings for them.
 
     `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
@@ -114,7 +114,7 @@ class AsyncKafka(KnownNames):
         Without a partition the key's hash chooses it, and without a key it is 0. A topic that is missing is created.
         `timestamp` is now, by the brokers' clock. Waits `timeout` seconds for a leader, and for the replicas in sync.
         """
-        partitions = await self._partitions_or_new(topic)
+        partitions = await self._find_or_create_partitions(topic)
         own = as_bytes(key)
         if partition is None:
             partition = 0 if own is None else partition_for_key(own, len(partitions))
@@ -164,7 +164,7 @@ class AsyncKafka(KnownNames):
                 lambda found: f"{topic} has {plural(len(found), 'record')}",
             )
         except AssertionError:
-            await self._assert_is_there(topic)
+            await self._assert_topic_exists(topic)
             raise
 
     async def assert_produces(
@@ -184,7 +184,7 @@ class AsyncKafka(KnownNames):
             assert_same(expected, found, any_order=any_order)
         except AssertionError:
             if not found:
-                await self._assert_is_there(topic)
+                await self._assert_topic_exists(topic)
             raise
         return found
 
@@ -223,11 +223,13 @@ class AsyncKafka(KnownNames):
             raise KafkaError(f"topic {topic}", ErrorCode[told["error"]])
         _check_partition(topic, index, range(len(told["partitions"])))
         partition = told["partitions"][index]
-        return partition_from_metadata(topic, partition, await self._end_of(topic, index, partition["leader"]))
+        return partition_from_metadata(
+            topic, partition, await self._read_high_watermark(topic, index, partition["leader"])
+        )
 
-    async def _end_of(self, topic: str, index: int, leader: int) -> int | None:
+    async def _read_high_watermark(self, topic: str, index: int, leader: int) -> int | None:
         try:
-            return None if leader < 0 else (await self._records.offsets(leader, topic, [index], LATEST))[index]
+            return None if leader < 0 else (await self._records.list_offsets(leader, topic, [index], LATEST))[index]
         except ClientError:
             return None
 
@@ -411,7 +413,10 @@ class AsyncKafka(KnownNames):
         committed = await self.committed(group)
         given = {place for member in (await self.group(group)).members for place in member.partitions}
         places = sorted(committed.keys() | given)
-        ends = {topic: await self._records.ends(topic, TIMEOUT_S) for topic in {topic for topic, _ in places}}
+        ends = {
+            topic: await self._records.read_high_watermarks(topic, TIMEOUT_S)
+            for topic in {topic for topic, _ in places}
+        }
         return {(topic, index): ends[topic][index] - committed.get((topic, index), 0) for topic, index in places}
 
     async def wait_for_offset_lag(
@@ -439,14 +444,14 @@ class AsyncKafka(KnownNames):
     async def _now_ms(self) -> int:
         return await self.clock.now_ms() if self.has_control else time_ns() // 1_000_000
 
-    async def _assert_is_there(self, topic: str) -> None:
+    async def _assert_topic_exists(self, topic: str) -> None:
         """Raises: AssertionError naming the topics that there are."""
         found = (await self._wire.call(MetadataRequest(topics=None))).topics
         names = sorted(each.name for each in found if not each.is_internal)
         there = f"there are: {', '.join(names[:MOST_TOPICS])}" if names else "there is none at all"
         assert topic in names, f"there is no topic {topic}, {there}{suggest(topic, names)}"
 
-    async def _partitions_or_new(self, topic: str) -> list[int]:
+    async def _find_or_create_partitions(self, topic: str) -> list[int]:
         try:
             return list(await self._wire.leaders(topic))
         except KafkaError as fault:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 HINT = ". This call held the event loop, and clients in it: await it, with running_async() or the fixture kafka_async"
 
 
-class KnownNames:
+class NameSuggestions:
     """A name that there is not is an error with the nearest one and with all."""
 
     if not TYPE_CHECKING:  # for type checkers every name would be there
@@ -32,14 +32,14 @@ class KnownNames:
             raise AttributeError(f"{has}, and no {name!r}{suggest(name, known)}")
 
 
-class BlockingFront(KnownNames, Generic[A]):
+class BlockingFront(NameSuggestions, Generic[A]):
     """`awaited` has the coroutines; they are done in the thread's loop while the caller waits."""
 
     def __init__(self, awaited: A, thread: LoopThread) -> None:
         self.awaited = awaited
         self._thread = thread
 
-    def _start(
+    def _make_coroutine(
         self, method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]:
         """The coroutine. Raises: TypeError for arguments that the method does not have, by the name that was called."""
@@ -68,6 +68,6 @@ def blocking(
     @wraps(method)
     def call(front: BlockingFront[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
         __tracebackhide__ = True
-        return front._run(front._start(method, *args, **kwargs))
+        return front._run(front._make_coroutine(method, *args, **kwargs))
 
     return call

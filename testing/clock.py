@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from .blocking_front import BlockingFront, KnownNames, blocking
+from .blocking_front import BlockingFront, NameSuggestions, blocking
 from .control_client import ControlClient
 
 
-class AsyncClock(KnownNames):
+class AsyncClock(NameSuggestions):
     """To be awaited."""
 
     def __init__(self, control: ControlClient) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any, TypedDict, Unpack
 
-from .blocking_front import BlockingFront, KnownNames, blocking
+from .blocking_front import BlockingFront, NameSuggestions, blocking
 from .control_client import ControlClient
 
 
@@ -13,7 +13,7 @@ class Role(TypedDict, total=False):
     follower_of: str
 
 
-class AsyncCluster(KnownNames):
+class AsyncCluster(NameSuggestions):
     """`kafka.cluster` with asyncio: stops, kills, pauses and starts single brokers, holds up followers, moves leaders.
 
     Raises: ControlFailed, also for what one broker does not have, as followers.
@@ -22,38 +22,38 @@ class AsyncCluster(KnownNames):
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
-    async def _do(self, action: str, **fields: Any) -> None:
+    async def _post_action(self, action: str, **fields: Any) -> None:
         await self._control.ask("POST", action, {name: value for name, value in fields.items() if value is not None})
 
     # Brokers, by id, or by what they are to partition 0 of a topic: leader_of="orders", follower_of="orders"
 
     async def stop(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """A controlled shutdown: others lead before it ends."""
-        await self._do("brokers/stop", broker=broker, **meant)
+        await self._post_action("brokers/stop", broker=broker, **meant)
 
     async def kill(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """Connections are reset, nothing is flushed; it is fenced after `broker.session.timeout.ms`."""
-        await self._do("brokers/kill", broker=broker, **meant)
+        await self._post_action("brokers/kill", broker=broker, **meant)
 
     async def start(self, broker: int | None = None) -> None:
         """Starts one that was stopped or killed, on its ports and over its logs; without an id all of them."""
-        await self._do("brokers/start", broker=broker)
+        await self._post_action("brokers/start", broker=broker)
 
     async def pause(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """It stands still as a process that is suspended."""
-        await self._do("brokers/pause", broker=broker, **meant)
+        await self._post_action("brokers/pause", broker=broker, **meant)
 
     async def resume(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """It goes on."""
-        await self._do("brokers/resume", broker=broker, **meant)
+        await self._post_action("brokers/resume", broker=broker, **meant)
 
     async def fence(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """As if its session were over; until `unfence`."""
-        await self._do("brokers/fence", broker=broker, **meant)
+        await self._post_action("brokers/fence", broker=broker, **meant)
 
     async def unfence(self, broker: int) -> None:
         """It counts as alive again: it may lead, and comes back into the ISRs."""
-        await self._do("brokers/unfence", broker=broker)
+        await self._post_action("brokers/unfence", broker=broker)
 
     # Replicas
 
@@ -61,37 +61,39 @@ class AsyncCluster(KnownNames):
         self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: Unpack[Role]
     ) -> None:
         """Stops its fetches of a partition, or of all; without a broker those of all."""
-        await self._do("followers/pause", broker=broker, topic=topic, partition=partition, **meant)
+        await self._post_action("followers/pause", broker=broker, topic=topic, partition=partition, **meant)
 
     async def resume_follower(
         self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: Unpack[Role]
     ) -> None:
         """Has it fetch again."""
-        await self._do("followers/resume", broker=broker, topic=topic, partition=partition, **meant)
+        await self._post_action("followers/resume", broker=broker, topic=topic, partition=partition, **meant)
 
     async def slow_follower(
         self, broker: int | None = None, delay: str | int = 0, *, bytes_per_second: int = 0, **meant: Unpack[Role]
     ) -> None:
         """Puts off each of its fetches by `delay`, or lets that number of bytes through; with neither it ends that."""
-        await self._do("followers/slow", broker=broker, delay=delay, bytes_per_second=bytes_per_second, **meant)
+        await self._post_action(
+            "followers/slow", broker=broker, delay=delay, bytes_per_second=bytes_per_second, **meant
+        )
 
     async def shrink_isr(
         self, topic: str, broker: int | None = None, partition: int = 0, **meant: Unpack[Role]
     ) -> None:
         """Takes a follower out of the ISR."""
-        await self._do("isr/shrink", topic=topic, partition=partition, broker=broker, **meant)
+        await self._post_action("isr/shrink", topic=topic, partition=partition, broker=broker, **meant)
 
     async def expand_isr(
         self, topic: str, broker: int | None = None, partition: int = 0, **meant: Unpack[Role]
     ) -> None:
         """Takes a replica into the ISR."""
-        await self._do("isr/expand", topic=topic, partition=partition, broker=broker, **meant)
+        await self._post_action("isr/expand", topic=topic, partition=partition, broker=broker, **meant)
 
     # Leaders
 
     async def move_leader(self, topic: str, broker: int | None = None, partition: int = 0) -> None:
         """Makes an in-sync replica the leader; with `__consumer_offsets` its partition's coordinator moves."""
-        await self._do("leaders/move", topic=topic, partition=partition, broker=broker)
+        await self._post_action("leaders/move", topic=topic, partition=partition, broker=broker)
 
     async def move_coordinator(
         self, group: str | None = None, broker: int | None = None, *, transactional_id: str | None = None
@@ -100,35 +102,35 @@ class AsyncCluster(KnownNames):
 
         Without `broker` it is another one than now. Members have to find it again.
         """
-        await self._do("coordinators/move", group=group, broker=broker, transactional_id=transactional_id)
+        await self._post_action("coordinators/move", group=group, broker=broker, transactional_id=transactional_id)
 
     async def take_leader(self, topic: str, partition: int = 0) -> None:
         """Leaves the partition without one."""
-        await self._do("leaders/take", topic=topic, partition=partition)
+        await self._post_action("leaders/take", topic=topic, partition=partition)
 
     async def bump_epoch(self, topic: str, partition: int = 0) -> None:
         """The same leader in a new epoch."""
-        await self._do("leaders/bump-epoch", topic=topic, partition=partition)
+        await self._post_action("leaders/bump-epoch", topic=topic, partition=partition)
 
     async def elect(self, topic: str, partition: int = 0, *, unclean: bool = False) -> None:
         """A preferred election, or an unclean one."""
-        await self._do("leaders/elect", topic=topic, partition=partition, unclean=unclean)
+        await self._post_action("leaders/elect", topic=topic, partition=partition, unclean=unclean)
 
     async def hold_elections(self) -> None:
         """Partitions that lose their leader stay without one."""
-        await self._do("elections/hold")
+        await self._post_action("elections/hold")
 
     async def release_elections(self) -> None:
         """They get one again."""
-        await self._do("elections/release")
+        await self._post_action("elections/release")
 
     async def hold_metadata(self, broker: int) -> None:
         """It goes on with the leaders that it knew."""
-        await self._do("metadata/hold", broker=broker)
+        await self._post_action("metadata/hold", broker=broker)
 
     async def release_metadata(self, broker: int) -> None:
         """It learns what became of them."""
-        await self._do("metadata/release", broker=broker)
+        await self._post_action("metadata/release", broker=broker)
 
 
 class Cluster(BlockingFront[AsyncCluster]):

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
 
 from ..broker.faults.request_hook import Hook
 from ..protocol.plural import plural
-from .blocking_front import BlockingFront, KnownNames, blocking
+from .blocking_front import BlockingFront, NameSuggestions, blocking
 from .control_client import Answer, ControlClient, ControlFailed, LocalControl
 
 P = ParamSpec("P")
@@ -67,7 +67,7 @@ class Scope(ApiScope, total=False):
     api: Api
 
 
-class AsyncArmedFault(KnownNames):
+class AsyncArmedFault(NameSuggestions):
     """One that was armed; it is removed at the end of an `async with`."""
 
     def __init__(self, control: ControlClient, number: int) -> None:
@@ -103,7 +103,7 @@ class AsyncArmedFault(KnownNames):
         await self._control.ask("DELETE", f"faults/{self.number}")
 
 
-class AsyncFaults(KnownNames):
+class AsyncFaults(NameSuggestions):
     """The faults of a broker or a cluster."""
 
     def __init__(self, control: ControlClient) -> None:
@@ -277,7 +277,7 @@ class ArmedFault(BlockingFront[AsyncArmedFault]):
         self.remove()
 
 
-def _arming(
+def _blocking_arm(
     method: Callable[Concatenate[AsyncFaults, P], Coroutine[Any, Any, AsyncArmedFault]],
 ) -> Callable[Concatenate["Faults", P], ArmedFault]:
     """The same for a method that arms a fault."""
@@ -285,7 +285,7 @@ def _arming(
     @wraps(method)
     def arm(front: "Faults", /, *args: P.args, **kwargs: P.kwargs) -> ArmedFault:
         __tracebackhide__ = True
-        return ArmedFault(front._run(front._start(method, *args, **kwargs)), front._thread)
+        return ArmedFault(front._run(front._make_coroutine(method, *args, **kwargs)), front._thread)
 
     return arm
 
@@ -293,24 +293,24 @@ def _arming(
 class Faults(BlockingFront[AsyncFaults]):
     """The same, blocking; one that is iterated has `all()`."""
 
-    arm = _arming(AsyncFaults.arm)
-    error = _arming(AsyncFaults.error)
-    coordinator_error = _arming(AsyncFaults.coordinator_error)
-    delay = _arming(AsyncFaults.delay)
-    hold = _arming(AsyncFaults.hold)
-    drop = _arming(AsyncFaults.drop)
-    black_hole = _arming(AsyncFaults.black_hole)
-    throttle = _arming(AsyncFaults.throttle)
-    corrupt = _arming(AsyncFaults.corrupt)
-    watermark = _arming(AsyncFaults.watermark)
-    duplicate = _arming(AsyncFaults.duplicate)
-    lose = _arming(AsyncFaults.lose)
-    versions = _arming(AsyncFaults.versions)
-    metadata = _arming(AsyncFaults.metadata)
-    stale_metadata = _arming(AsyncFaults.stale_metadata)
-    disk = _arming(AsyncFaults.disk)
-    lose_marker = _arming(AsyncFaults.lose_marker)
-    hook = _arming(AsyncFaults.hook)
+    arm = _blocking_arm(AsyncFaults.arm)
+    error = _blocking_arm(AsyncFaults.error)
+    coordinator_error = _blocking_arm(AsyncFaults.coordinator_error)
+    delay = _blocking_arm(AsyncFaults.delay)
+    hold = _blocking_arm(AsyncFaults.hold)
+    drop = _blocking_arm(AsyncFaults.drop)
+    black_hole = _blocking_arm(AsyncFaults.black_hole)
+    throttle = _blocking_arm(AsyncFaults.throttle)
+    corrupt = _blocking_arm(AsyncFaults.corrupt)
+    watermark = _blocking_arm(AsyncFaults.watermark)
+    duplicate = _blocking_arm(AsyncFaults.duplicate)
+    lose = _blocking_arm(AsyncFaults.lose)
+    versions = _blocking_arm(AsyncFaults.versions)
+    metadata = _blocking_arm(AsyncFaults.metadata)
+    stale_metadata = _blocking_arm(AsyncFaults.stale_metadata)
+    disk = _blocking_arm(AsyncFaults.disk)
+    lose_marker = _blocking_arm(AsyncFaults.lose_marker)
+    hook = _blocking_arm(AsyncFaults.hook)
     corrupt_segment = blocking(AsyncFaults.corrupt_segment)
     fence_producer = blocking(AsyncFaults.fence_producer)
     hold_markers = blocking(AsyncFaults.hold_markers)

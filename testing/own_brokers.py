@@ -18,9 +18,9 @@ from ..config.sources.origin import NOWHERE, Origin
 from ..protocol.plural import plural
 from .async_kafka import AsyncKafka
 from .control_client import LocalControl
+from .finish_despite_cancellation import finish_despite_cancellation
 from .make_brokers import Brokers, make_brokers
 from .record_comparison import as_text
-from .run_to_end import run_to_end
 from .security.client_settings import ClientSettings
 from .security.secured_listener import PROTOCOLS, SecuredListener, check_protocol
 from .security.superuser import USERS, Superuser
@@ -130,14 +130,14 @@ class OwnBrokers:
             log_dir = self._log_dir or self._new_folder("stepdown-")
             if self._log_dir is None and self._data is not None:
                 link_directory(str(self._data), str(log_dir))
-            access = self._own_access()
+            access = self._make_superuser()
             config = self._config if access is None else access.broker_settings(self._config)
             self._brokers = made = self._make_brokers(str(log_dir), config)
             await made.start()
             if access is not None and access.listener.has_sasl:
                 made.scram_credentials.set_passwords(tuple(access.listener.users.items()))
             control = LocalControl(made.control, asyncio.get_running_loop())
-            self._kafka = _kafka(made.bootstrap, control, access, self._config)
+            self._kafka = _make_kafka(made.bootstrap, control, access, self._config)
             if self._config["stepdown.page.enabled"] == "true":
                 self._kafka.page = f"http://{made.http_address}/"
         except BaseException:
@@ -153,7 +153,7 @@ class OwnBrokers:
 
     async def end(self) -> None:
         """Returns when no descriptor or file is left; in the loop in which they began."""
-        await run_to_end(self._end())
+        await finish_despite_cancellation(self._end())
 
     async def _end(self) -> None:
         try:
@@ -171,7 +171,7 @@ class OwnBrokers:
         self._folders.append(tempfile.mkdtemp(prefix=prefix))
         return self._folders[-1]
 
-    def _own_access(self) -> Superuser | None:
+    def _make_superuser(self) -> Superuser | None:
         """Makes the certificates."""
         if self._security == "PLAINTEXT":
             return None
@@ -202,7 +202,7 @@ def _check_topic_names(names: Iterable[str]) -> None:
             raise ValueError(f"topics: {name!r} has {wrong[0]!r}; a name has letters, digits, '.', '_' and '-'")
 
 
-def check_names(options: Iterable[str]) -> None:
+def check_option_names(options: Iterable[str]) -> None:
     """Raises: TypeError for an option that `running` does not have."""
     known = sorted(BrokerOptions.__annotations__)
     for name in options:
@@ -217,7 +217,9 @@ def _as_the_test_names_it(problem: Problem) -> Problem:
     return replace(problem, origin=Origin("config")) if problem.origin in (OVERRIDE, NOWHERE) else problem
 
 
-def _kafka(bootstrap: str, control: LocalControl, access: Superuser | None, config: Mapping[str, str]) -> AsyncKafka:
+def _make_kafka(
+    bootstrap: str, control: LocalControl, access: Superuser | None, config: Mapping[str, str]
+) -> AsyncKafka:
     if access is None:
         return AsyncKafka(bootstrap, control)
     return AsyncKafka(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(config))

@@ -55,11 +55,11 @@ class RunningProcess:
         self._secrets: str | None = None
 
     def __enter__(self) -> Kafka:
-        access = None if self._security == "PLAINTEXT" else self._own_access()
+        access = None if self._security == "PLAINTEXT" else self._make_superuser()
         command = [sys.executable, "-P", "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
         command += ["--log-level", "WARNING"]  # stderr is that of the tests
         command += ["--racks", ",".join(self._racks)] if self._racks else []
-        command += _options(access, self._config)
+        command += _serve_options(access, self._config)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -75,7 +75,7 @@ class RunningProcess:
         ready = READY.match(line)
         if ready is None:
             self._end()
-            raise RuntimeError(f"stepdown did not start, it said:\n{line}{self._errors.last}")
+            raise RuntimeError(f"stepdown did not start, it said:\n{line}{self._errors.last_lines}")
         self._connected = self._connect(ready["listen"], HttpControl(ready["control"]), access)
         kafka = self._connected.__enter__()
         if self._config.get("stepdown.page.enabled") != "false":
@@ -87,7 +87,7 @@ class RunningProcess:
             return connect(bootstrap, control)
         return connect(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(self._config))
 
-    def _own_access(self) -> Superuser:
+    def _make_superuser(self) -> Superuser:
         folder = Path(tempfile.gettempdir())
         check_certificates_can_be_made(SecuredListener(protocol=self._security, folder=folder))
         self._secrets = tempfile.mkdtemp(prefix="stepdown-security-")
@@ -135,11 +135,11 @@ class ErrorOutput:
         self._reader.join()
 
     @property
-    def last(self) -> str:
+    def last_lines(self) -> str:
         return "".join(self._lines)
 
 
-def _options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:
+def _serve_options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:
     """Of `stepdown serve`, which makes the certificates itself where users log in by SASL."""
     settings, options = dict(config), list[str]()
     if access is not None:

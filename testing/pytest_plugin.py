@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     _skip_assert_rewriting(config)
     for option, check in CHECKS.items():
-        name, given = _named_value(config, option)
+        name, given = _option_name_and_value(config, option)
         try:
             if given:
                 check(given)
@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{name}: {wrong}") from None
 
 
-def _named_value(config: pytest.Config, option: str) -> tuple[str, str]:
+def _option_name_and_value(config: pytest.Config, option: str) -> tuple[str, str]:
     """Where the value of an option is from, and the value: the command line, or else the ini file."""
     name = f"--kafka-{option}"
     if given := config.getoption(name):
@@ -87,8 +87,8 @@ def _named_value(config: pytest.Config, option: str) -> tuple[str, str]:
     return name, str(config.getini(name))
 
 
-def _value(config: pytest.Config, option: str) -> str:
-    return _named_value(config, option)[1]
+def _option_value(config: pytest.Config, option: str) -> str:
+    return _option_name_and_value(config, option)[1]
 
 
 def _check_security(given: str) -> None:
@@ -204,7 +204,7 @@ def pytest_runtest_makereport(
 def _describe_last_events(item: pytest.Item) -> list[tuple[str, str]]:
     """A title and a text for each of the test's brokers of which there is something to tell."""
     used = BROKERS.intersection(getattr(item, "fixturenames", ()))
-    told = {name: _last_events(item, name) for name in sorted(used)}
+    told = {name: _read_last_events(item, name) for name in sorted(used)}
     return [(f"{name}: what happened last", text) for name, text in told.items() if text]
 
 
@@ -233,7 +233,7 @@ def _was_raised_by(failure: BaseException, room: str) -> bool:
     return str(frame.f_globals.get("__name__", "")).startswith(f"{room}.")
 
 
-def _last_events(item: pytest.Item, name: str) -> str:
+def _read_last_events(item: pytest.Item, name: str) -> str:
     from .control_client import ControlFailed
 
     control = getattr(getattr(item, "funcargs", {}).get(name), "control", None)  # others may have such a fixture, too
@@ -247,7 +247,7 @@ def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: 
     from ..config import ConfigError
     from .running_brokers import running
 
-    wanted = {"brokers": brokers, "act_as": _value(request.config, "act-as") or None, **_options(request)}
+    wanted = {"brokers": brokers, "act_as": _option_value(request.config, "act-as") or None, **_marker_options(request)}
     if callable(wanted.get("data")):
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
     with ExitStack() as stack:
@@ -282,7 +282,7 @@ def _is_interrupted(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(autouse=True)
 def _check_marker(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test with a marker `kafka` that is wrong, or that nothing of it reads."""
-    wanted = _options(request)
+    wanted = _marker_options(request)
     shared = sorted(SHARED.intersection(request.fixturenames))
     if wanted and shared and not OWN.intersection(request.fixturenames):
         pytest.fail(f"{_place_of(request)}{FOR_OWN}; {INSTEAD_OF_MARKER[shared[-1]]}", pytrace=False)
@@ -313,7 +313,7 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """One broker process for the session: tests share its topics and groups."""
     from .process import RunningProcess
 
-    security, act_as = (_value(request.config, option) for option in ("security", "act-as"))
+    security, act_as = (_option_value(request.config, option) for option in ("security", "act-as"))
     with ExitStack() as stack:
         with _fail_with_message((RuntimeError, ModuleNotFoundError)):
             broker = stack.enter_context(RunningProcess(security=security or "PLAINTEXT", act_as=act_as))
@@ -326,8 +326,8 @@ def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     from .control_client import ControlFailed, HttpControl
     from .elsewhere import connect
 
-    bootstrap, control, token = (_value(request.config, option) for option in NOPROC)
-    place = f"{_named_value(request.config, 'control')[0]} {control}: "
+    bootstrap, control, token = (_option_value(request.config, option) for option in NOPROC)
+    place = f"{_option_name_and_value(request.config, 'control')[0]} {control}: "
     if not bootstrap:
         pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
     with connect(bootstrap, HttpControl(control, token) if control else None) as broker:
@@ -337,20 +337,20 @@ def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
         yield broker
 
 
-def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
+def _marker_options(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the markers ask for, the closest one first. What there is not fails the test."""
     wanted: dict[str, Any] = {}
     for marker in request.node.iter_markers("kafka"):
         unknown = marker.kwargs.keys() - OPTIONS
         if unknown or marker.args:
             found = ", ".join(sorted(unknown)) or "an argument without a name"
-            told = f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}{_suggest(unknown)}"
+            told = f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}{_suggest_option(unknown)}"
             pytest.fail(_place_of(request) + told, pytrace=False)
         wanted = {**marker.kwargs, **wanted}
     return wanted
 
 
-def _suggest(unknown: Iterable[str]) -> str:
+def _suggest_option(unknown: Iterable[str]) -> str:
     from ..config.similar_names import suggest
 
     return next(filter(None, (suggest(name, sorted(OPTIONS)) for name in sorted(unknown))), "")

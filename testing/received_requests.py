@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from ..config.similar_names import suggest
 from ..protocol.api import API
-from .blocking_front import BlockingFront, KnownNames, blocking
+from .blocking_front import BlockingFront, NameSuggestions, blocking
 from .control_client import ControlClient
 
 
@@ -30,7 +30,7 @@ APIS = tuple(spec.name for spec in API.values())
 NAMES = tuple(field.name for field in fields(Request))
 
 
-class AsyncRequests(KnownNames):
+class AsyncRequests(NameSuggestions):
     """In the order in which they came; those of the test object itself are left out."""
 
     def __init__(self, control: ControlClient) -> None:

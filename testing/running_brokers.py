@@ -7,7 +7,7 @@ from typing import Unpack
 from .async_kafka import AsyncKafka
 from .kafka import Kafka
 from .loop_thread import LoopThread, run_in
-from .own_brokers import BrokerOptions, OwnBrokers, check_names
+from .own_brokers import BrokerOptions, OwnBrokers, check_option_names
 
 
 def running(**options: Unpack[BrokerOptions]) -> "Running":
@@ -42,7 +42,7 @@ class Running:
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
         """Raises: ValueError for what there is not, such as a protocol or a folder; TypeError for a name."""
-        check_names(options)
+        check_option_names(options)
         self._own = OwnBrokers(**options)
         self._thread: LoopThread | None = None
 
@@ -94,7 +94,7 @@ class RunningAsync:
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
         """Raises: ValueError for what there is not, such as a protocol or a folder; TypeError for a name."""
-        check_names(options)
+        check_option_names(options)
         self._own = OwnBrokers(**options)
 
     async def __aenter__(self) -> AsyncKafka:

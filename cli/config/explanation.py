@@ -47,13 +47,13 @@ def _explain_entries(path: Path, problems: Mapping[int, Problem], remarks: Mappi
         elif entry.line in remarks:
             remark = remarks[entry.line]
             yield row | {"state": "no effect" if remark.is_quiet else "remark", "why": remark.text}
-        elif stronger := _stronger_of(entry.key, lines):
+        elif stronger := _find_overriding_key(entry.key, lines):
             yield row | {"state": "no effect", "why": f"gives way to {stronger} on line {lines[stronger]}"}
         else:
             yield row | {"state": "acts", "why": _describe_default(entry.key)}
 
 
-def _stronger_of(name: str, given: Container[str]) -> str | None:
+def _find_overriding_key(name: str, given: Container[str]) -> str | None:
     """The key of the file that counts in place of this one, as log.retention.ms in place of log.retention.hours."""
     synonyms = BROKER_KEYS[name].synonyms if name in BROKER_KEYS else ()
     before = synonyms[: synonyms.index(name)] if name in synonyms else ()

@@ -10,7 +10,7 @@ import typer
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
-from ..support.name_value_options import name_value_pairs
+from ..support.name_value_options import parse_name_value_pairs
 from .entity_completion import complete_altered_settings, complete_entities
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def alter(
     from .entity import parse_entity
 
     wanted = parse_entity(entity)
-    changed, removed = dict(name_value_pairs(config or [], "--config")), delete_config or []
+    changed, removed = dict(parse_name_value_pairs(config or [], "--config")), delete_config or []
     if not changed and not removed:
         raise CommandFailure("nothing to alter", "Pass --config KEY=VALUE or --delete-config KEY.", EXIT_BAD_USAGE)
     if isinstance(wanted, ConfigResource):

@@ -15,7 +15,7 @@ from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.record_formats import NEWEST, AsFormat, RecordFormat, parse_record_format
 
 if TYPE_CHECKING:
-    from .record_output import RecordPrinter
+    from .record_output import RecordRenderer
 
 consume = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -97,7 +97,7 @@ def consume_command(
         chosen = _restrict_to_transactional_fetches(chosen)
     try:
         start = parse_start(offset) if offset is not None else None
-        show = _choose_printer(as_json, form, key_separator, delimiter, null_value, null_key)
+        render = _choose_renderer(as_json, form, key_separator, delimiter, null_value, null_key)
     except ValueError as fault:
         raise _usage_failure(str(fault)) from fault
     otherwise = FROM_EARLIEST if from_beginning or until_end else FROM_LATEST
@@ -111,7 +111,7 @@ def consume_command(
         group=group,
         isolation=ISOLATION[isolation],
         form=chosen,
-        show=show,
+        render=render,
     )
     with connect_client(bootstrap, command_config) as client:
         stopped_by = run_consume(client, options, sys.stdout.buffer)
@@ -129,23 +129,22 @@ def _restrict_to_transactional_fetches(form: RecordFormat) -> RecordFormat:
     )
 
 
-def _choose_printer(
+def _choose_renderer(
     as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
-) -> RecordPrinter:
+) -> RecordRenderer:
     """How records are printed. Raises: ValueError."""
-    from .record_output import NullOutput, format_printer, terminal_printer, text_printer
-    from .record_output import print_as_json as json_shown
+    from .record_output import NullOutput, format_renderer, render_as_json, terminal_renderer, text_renderer
 
     if as_json and (form is not None or separator is not None):
         raise ValueError("--json prints all there is: no --format or --key-separator with it")
     if as_json:
-        return json_shown
+        return render_as_json
     marks = NullOutput(key=null_key.encode(), value=null_value.encode())
     if form is not None:
-        show = format_printer(form, marks)
+        render = format_renderer(form, marks)
     else:
-        show = text_printer(None if separator is None else unescape(separator), unescape(delimiter), marks)
-    return terminal_printer(show) if sys.stdout.isatty() else show
+        render = text_renderer(None if separator is None else unescape(separator), unescape(delimiter), marks)
+    return terminal_renderer(render) if sys.stdout.isatty() else render
 
 
 def _usage_failure(message: str, hint: str = "") -> CommandFailure:

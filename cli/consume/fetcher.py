@@ -63,7 +63,7 @@ class Fetcher:
         self.positions = dict(positions)
         self._ends = None if ends is None else dict(ends)
         self._room = {}
-        self._mark_ends(positions)
+        self._mark_reached_ends(positions)
 
     @property
     def is_done(self) -> bool:
@@ -86,7 +86,7 @@ class Fetcher:
         wait_ms = WAIT_MS if len(group_by_leader) == 1 else SHARED_WAIT_MS
         for leader, topic_partitions in group_by_leader.items():
             answer = self._fetch(leader, topic_partitions, wait_ms)
-            yield from self._records_of(answer)
+            yield from self._read_response(answer)
         # Who came first goes last: an answer of limited size would starve the others.
         self.positions = {
             topic_partition: self.positions[topic_partition]
@@ -125,7 +125,7 @@ class Fetcher:
             topics=tuple(FetchTopic(topic=name, partitions=tuple(each)) for name, each in by_topic.items()),
         )
 
-    def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, RecordRows]]:
+    def _read_response(self, answer: Any) -> Iterator[tuple[TopicPartition, RecordRows]]:
         if answer.error_code:
             raise CommandFailure(f"records cannot be fetched: {describe_error(error_name(answer.error_code), '')}")
         parts = [((topic.topic, each.partition_index), each) for topic in answer.responses for each in topic.partitions]
@@ -139,7 +139,7 @@ class Fetcher:
                 yield from self._read_records(topic_partition, part)
             elif not has_records and part.high_watermark >= (self._ends or {}).get(topic_partition, MAX_OFFSET):
                 self._mark_end(topic_partition)
-        self._mark_ends([topic_partition for topic_partition, _ in parts])
+        self._mark_reached_ends([topic_partition for topic_partition, _ in parts])
 
     def _read_records(
         self, topic_partition: TopicPartition, part: PartitionData
@@ -161,9 +161,9 @@ class Fetcher:
             )
             raise CommandFailure(f"{topic}-{partition} cannot be read at offset {at}: {fault}", hint) from fault
         if self.positions[topic_partition] == before:
-            self._ask_for_more_bytes(topic_partition, data)
+            self._grow_partition_bytes(topic_partition, data)
 
-    def _ask_for_more_bytes(self, topic_partition: TopicPartition, data: memoryview) -> None:
+    def _grow_partition_bytes(self, topic_partition: TopicPartition, data: memoryview) -> None:
         """There was no whole message: asks for more next time."""
         room = self._room.get(topic_partition, PARTITION_BYTES)
         if len(data) >= LOG_OVERHEAD:
@@ -197,7 +197,7 @@ class Fetcher:
         time.sleep(PAUSE_SECONDS)
         self._client.run(self._leaders.refresh_and_count_partitions({topic for topic, _ in topic_partitions}))
 
-    def _mark_ends(self, topic_partitions: Iterable[TopicPartition]) -> None:
+    def _mark_reached_ends(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for topic_partition in topic_partitions:
             if self._ends is not None and self.positions[topic_partition] >= self._ends.get(
                 topic_partition, MAX_OFFSET

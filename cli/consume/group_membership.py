@@ -50,7 +50,7 @@ class GroupMembership:
                 return {topic_partition: self._done.get(topic_partition) for topic_partition in assigned}
         raise CommandFailure(f"group {self._group} keeps rebalancing", "`stepdown groups describe` shows its members.")
 
-    def heartbeat(self) -> None:
+    def send_heartbeat_if_due(self) -> None:
         """Sends a heartbeat if it is time; `must_join` says whether the group rebalances."""
         now = time.monotonic()
         if now - self._beat_at < HEARTBEAT_SECONDS:

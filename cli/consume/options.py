@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..support.record_formats import RecordFormat
-from .record_output import RecordPrinter
+from .record_output import RecordRenderer
 from .start_positions import StartPosition
 
 
@@ -23,4 +23,4 @@ class ConsumeOptions:
     group: str | None
     isolation: int
     form: RecordFormat
-    show: RecordPrinter
+    render: RecordRenderer

@@ -55,7 +55,7 @@ def _choose_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[
 def _read_as_member(reader: _ReadLoop, membership: GroupMembership) -> None:
     try:
         while not reader.is_over:
-            with reader.retry_while_broker_is_lost():
+            with reader.suppress_lost_broker():
                 reader.begin_at(membership.join())
                 reader.read(membership)
     finally:
@@ -89,12 +89,12 @@ class _ReadLoop:
     def read(self, membership: GroupMembership | None) -> None:
         """Returns when all is done, or the member has to join again; what was printed is committed then."""
         while not (self._fetcher.is_done or self._is_stopped):
-            with suppress(SignalStop), self.retry_while_broker_is_lost():
-                self._print_fetch()
-                self._greet_broker()
+            with suppress(SignalStop), self.suppress_lost_broker():
+                self._fetch_and_print()
+                self._note_broker_answers()
                 if membership is not None:
                     membership.commit(self._fetcher.positions)
-                    membership.heartbeat()
+                    membership.send_heartbeat_if_due()
                     if membership.must_join:
                         break
         self.is_over = self._fetcher.is_done or self._is_stopped
@@ -102,7 +102,7 @@ class _ReadLoop:
             membership.commit(self._fetcher.positions, now=True)
 
     @contextmanager
-    def retry_while_broker_is_lost(self) -> Iterator[None]:
+    def suppress_lost_broker(self) -> Iterator[None]:
         """Within the block a broker that was read from may go: what is in the block has to be tried again."""
         try:
             yield
@@ -116,7 +116,7 @@ class _ReadLoop:
             with suppress(CommandFailure):
                 self._fetcher.look_up_leaders()
 
-    def _greet_broker(self) -> None:
+    def _note_broker_answers(self) -> None:
         if self._has_lost_broker:
             print_error("stepdown: a broker answers again")
         self._has_read, self._has_lost_broker = True, False
@@ -125,11 +125,11 @@ class _ReadLoop:
     def _is_stopped(self) -> bool:
         return self._stopping.by is not None or self._printed == self._options.count
 
-    def _print_fetch(self) -> None:
+    def _fetch_and_print(self) -> None:
         count, fetcher = self._options.count, self._fetcher
         for topic_partition, rows in fetcher.fetch_records():
             wanted = rows if count is None else rows.first(count - self._printed)
-            self._output.write(self._options.show(topic_partition, wanted))
+            self._output.write(self._options.render(topic_partition, wanted))
             self._printed += len(wanted)
             if len(wanted) < len(rows):
                 fetcher.positions[topic_partition] = wanted.offsets[-1] + 1

@@ -20,7 +20,7 @@ from ..support.escape_sequences import escape_control_characters, unescape
 from ..support.record_json import record_to_json
 
 Part = Callable[[TopicPartition, Record], bytes]
-RecordPrinter = Callable[[TopicPartition, RecordRows], bytes]
+RecordRenderer = Callable[[TopicPartition, RecordRows], bytes]
 NULL: Final = "null"
 
 
@@ -32,25 +32,25 @@ class NullOutput:
     value: bytes = NULL.encode()
 
 
-def print_as_json(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+def render_as_json(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
     """A line of JSON for each."""
     return "".join(f"{record_to_json(*topic_partition, record)}\n" for record in rows.records()).encode()
 
 
-def text_printer(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordPrinter:
+def text_renderer(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordRenderer:
     """Prints values, after their keys with a separator between."""
 
-    def show(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+    def render(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
         values = _mark_nulls(rows.values, marks.value)
         if separator is None:
             return end.join(values) + end
         keys = _mark_nulls(rows.keys, marks.key)
         return b"".join(part for key, value in zip(keys, values, strict=True) for part in (key, separator, value, end))
 
-    return show
+    return render
 
 
-def format_printer(text: str, marks: NullOutput) -> RecordPrinter:
+def format_renderer(text: str, marks: NullOutput) -> RecordRenderer:
     """Prints what the format says. Raises: ValueError for a % or an escape that is none of ours."""
     known: dict[str, Part] = {
         "t": lambda topic_partition, record: topic_partition[0].encode(),
@@ -81,14 +81,14 @@ def format_printer(text: str, marks: NullOutput) -> RecordPrinter:
     )
 
 
-def terminal_printer(show: RecordPrinter) -> RecordPrinter:
+def terminal_renderer(render: RecordRenderer) -> RecordRenderer:
     """Prints the same with control characters escaped: a record may hold what a terminal obeys."""
 
-    def show_escaped(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
-        text = show(topic_partition, rows).decode(errors="backslashreplace")
+    def render_escaped(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+        text = render(topic_partition, rows).decode(errors="backslashreplace")
         return escape_control_characters(text, kept="\n\t").encode()
 
-    return show_escaped
+    return render_escaped
 
 
 def _constant_part(text: str) -> Part:

@@ -83,7 +83,7 @@ def describe(
             (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
         ]
         absent = {name for name, _, _ in missing}
-        shown = [_describe(client, group) for group in found if group.name not in absent]
+        shown = [_describe_group(client, group) for group in found if group.name not in absent]
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
     else:
@@ -156,7 +156,7 @@ def _parse_reset_target(
         ("latest", 0) if to_latest else None,
         None if to_offset is None else ("offset", to_offset),
         None if by is None else ("by", by),
-        None if to_time is None else ("time", _parse_time(to_time)),
+        None if to_time is None else ("time", _parse_time_ms(to_time)),
     ]
     given = [each for each in chosen if each is not None]
     if len(given) != 1:
@@ -165,7 +165,7 @@ def _parse_reset_target(
     return given[0]
 
 
-def _parse_time(text: str) -> int:
+def _parse_time_ms(text: str) -> int:
     """Milliseconds since 1970 of an ISO time, which is UTC unless it says otherwise."""
     try:
         moment = datetime.fromisoformat(text)
@@ -235,7 +235,7 @@ def _find_new_offsets(
 # What is shown
 
 
-def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
+def _describe_group(client: CommandClient, group: Group) -> dict[str, Any]:
     from ...client.operations.offsets import LATEST, committed_offsets, look_up_offsets
 
     offsets = client.run(committed_offsets(group.name))

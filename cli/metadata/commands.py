@@ -55,17 +55,17 @@ def prepare(
     loaded = load_settings_for(log_dirs, config)
     reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
     if dry_run:
-        _prepare_directories(preparation, reading.store, loaded.settings)
+        _prepare_state_and_print(preparation, reading.store, loaded.settings)
         print_error("nothing was changed, as --dry-run asks")
         return
     with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
         store = broker.topics.store
-        store.state = _prepare_directories(preparation, store, broker.settings)
+        store.state = _prepare_state_and_print(preparation, store, broker.settings)
         _save(store)
     print_error("the metadata were written")
 
 
-def _prepare_directories(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
+def _prepare_state_and_print(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
     """The state that Kafka takes; what is different, and the properties, are printed. Raises: CommandFailure."""
     from ...storage.migration.release_preparation import MetadataTooNew, describe_partitions_without_replicas
 
@@ -75,7 +75,7 @@ def _prepare_directories(preparation: Preparation, store: MetadataStore, setting
         raise CommandFailure(str(fault), "Go on with a newer Kafka.") from fault
     for line in [*preparation.lines, *describe_partitions_without_replicas(prepared)]:
         print_error(line)
-    typer.echo("\n".join(_properties(store, settings)))
+    typer.echo("\n".join(_server_properties(store, settings)))
     return prepared
 
 
@@ -86,7 +86,7 @@ def _save(store: MetadataStore) -> None:
         raise CommandFailure(f"the metadata are as they were: {fault}") from fault
 
 
-def _properties(store: MetadataStore, settings: BrokerSettings) -> list[str]:
+def _server_properties(store: MetadataStore, settings: BrokerSettings) -> list[str]:
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ...storage.files.files import Files
     from ...storage.migration.server_properties import ServerNode, server_properties

@@ -65,7 +65,7 @@ def plan(
     if release not in RELEASES:
         raise CommandFailure(f"--to: {' or '.join(RELEASES)} expected, found {release}", "", EXIT_BAD_USAGE)
     try:
-        found = _survey_brokers(out, _directories_by_broker(brokers))
+        found = _survey_brokers(out, _parse_broker_directories(brokers))
         made = _make_plan(found, release, zookeeper, zookeeper_data)
         write_plan(Files(), str(out.absolute()), made)
     except DiskFault as fault:
@@ -102,7 +102,7 @@ def undo(path: PlanFile) -> None:
         raise CommandFailure(str(fault)) from fault
 
 
-def _directories_by_broker(texts: Sequence[str]) -> dict[int, list[str]]:
+def _parse_broker_directories(texts: Sequence[str]) -> dict[int, list[str]]:
     """Raises: CommandFailure."""
     found: dict[int, list[str]] = {}
     for text in texts:

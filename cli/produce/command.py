@@ -18,7 +18,7 @@ from ..support.client_properties import PREFIXES, CommandConfig, security_proper
 from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.name_value_options import name_value_pairs
+from ..support.name_value_options import parse_name_value_pairs
 from ..support.progress import show_progress
 from ..support.record_formats import AsFormat, parse_record_format
 from ..support.stop_signals import StopSignals
@@ -117,10 +117,10 @@ def produce_command(
 ) -> None:
     """Write records to a topic: lines of stdin, all of it, or files."""
     from .record_writer import RecordDestination
-    from .stdin_records import JsonRecords, TextRecords
+    from .stdin_records import JsonRecordParser, TextRecordParser
 
     form = parse_record_format(as_format)
-    given_headers = tuple((name, value.encode()) for name, value in name_value_pairs(headers or [], "--header"))
+    given_headers = tuple((name, value.encode()) for name, value in parse_name_value_pairs(headers or [], "--header"))
     if not as_json and not topic:
         raise CommandFailure(
             "no topic is given", "stepdown produce TOPIC, or --json with lines that name it.", EXIT_BAD_USAGE
@@ -141,16 +141,16 @@ def produce_command(
     if not delimiter:
         hint = "For all of stdin as one record there is --whole."
         raise CommandFailure("--delimiter: expected at least one byte", hint, EXIT_BAD_USAGE)
-    given = name_value_pairs(properties or [], "--property")
+    given = parse_name_value_pairs(properties or [], "--property")
     settings = security_properties(command_config) | {name.replace("_", "."): text for name, text in given}
     chosen = {"compression.type": compression, "acks": acks}
     settings |= {name: value for name, value in chosen.items() if value is not None}
     if form.name and not form.has_headers:
         settings.setdefault("enable.idempotence", "false")  # it came with the format v2
     reading: RecordParser = (
-        JsonRecords(headers=given_headers, timestamp=timestamp)
+        JsonRecordParser(headers=given_headers, timestamp=timestamp)
         if as_json
-        else TextRecords(
+        else TextRecordParser(
             separator=_unescape_option(key_separator, "--key-separator"),
             null_value=None if null_value is None else null_value.encode(),
             null_key=None if null_key is None else null_key.encode(),
@@ -196,7 +196,7 @@ def _unescape_option(text: str | None, option: str) -> bytes | None:
 async def _produce(options: ProduceOptions) -> int | None:
     """The signal that ended it before stdin did; what was read until then has been written. Raises: CommandFailure."""
     from .record_writer import RecordWriter
-    from .stdin_records import JsonRecords
+    from .stdin_records import JsonRecordParser
     from .topic_lookup import TopicLookup
 
     loop = asyncio.get_running_loop()
@@ -213,7 +213,7 @@ async def _produce(options: ProduceOptions) -> int | None:
             options.form,
             options.destination,
             TopicLookup(client),
-            is_untimed=isinstance(options.reading, JsonRecords),
+            is_untimed=isinstance(options.reading, JsonRecordParser),
         )
         async with writer:
             writing = asyncio.ensure_future(_write_all(writer, options))

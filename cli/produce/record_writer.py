@@ -59,7 +59,7 @@ class RecordDestination:
         return None if partition is None or partition < 0 else partition
 
 
-class OlderBrokerNetwork(Connections):
+class OlderBrokerConnections(Connections):
     """Connections on which brokers seem to speak only some versions of Produce."""
 
     def __init__(self, produce: VersionRange, settings: ProducerSettings, clock: Clock, changed: object) -> None:
@@ -109,7 +109,7 @@ class RecordWriter:
         self.written = self._taken = 0
 
         def link(chosen: ProducerSettings, clock: Clock, changed: object) -> NetworkClient:
-            return OlderBrokerNetwork(form.produce, chosen, clock, changed)
+            return OlderBrokerConnections(form.produce, chosen, clock, changed)
 
         class ForOlderBroker(Producer):
             def _dependencies(self) -> Dependencies:

@@ -67,7 +67,7 @@ Input = DelimitedInput | WholeInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextRecords:
+class TextRecordParser:
     """Pieces as values, with a key before `separator` where there is one."""
 
     separator: bytes | None = None
@@ -93,7 +93,7 @@ class TextRecords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonRecords:
+class JsonRecordParser:
     """Pieces as JSON; `headers` are added to each record's own, `timestamp` is for all."""
 
     headers: tuple[Header, ...] = ()
@@ -112,7 +112,7 @@ class JsonRecords:
         )
 
 
-RecordParser = TextRecords | JsonRecords
+RecordParser = TextRecordParser | JsonRecordParser
 
 
 async def read_some(descriptor: int, name: str) -> bytes:

@@ -23,8 +23,8 @@ from ..produce.topic_lookup import TopicLookup
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client_by_properties
 from ..support.client_properties import BOOTSTRAP_KEY, PREFIXES, CommandConfig, security_properties
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.name_value_options import name_value_pairs
-from .java_tool import JavaResult, run_java
+from ..support.name_value_options import parse_name_value_pairs
+from .java_tool import JavaResult, run_java_tool
 
 producer_perf = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -117,7 +117,9 @@ def perf(
     """Write records to a topic and report throughput and latency."""
     if compare not in (None, "java"):
         raise CommandFailure(f"--compare knows java, not {compare}", exit_code=EXIT_BAD_USAGE)
-    settings = {key.replace("_", "."): text.strip() for key, text in name_value_pairs(props or [], "--producer-props")}
+    settings = {
+        key.replace("_", "."): text.strip() for key, text in parse_name_value_pairs(props or [], "--producer-props")
+    }
     run = PerfOptions(
         bootstrap=settings.pop(BOOTSTRAP_KEY, bootstrap),  # where Kafka's own tool takes it from
         topic=topic,
@@ -132,7 +134,7 @@ def perf(
         report = asyncio.run(_send_records(run, quiet=as_json))
     except ConfigError as fault:
         raise CommandFailure(str(fault), exit_code=EXIT_BAD_USAGE) from fault
-    java = run_java(_java_arguments(run)) if compare else None
+    java = run_java_tool(_java_arguments(run)) if compare else None
     _print_report(report, java, as_json)
     if report.failed:
         unsent = f", {records - report.records} were not sent" if report.records < records else ""
@@ -240,7 +242,7 @@ def _print_report(report: PerfReport, java: JavaResult | None, as_json: bool) ->
         f"{shown['batch_splits']:.0f} split, {shown['record_retries']:.0f} records sent again"
     )
     if java is not None:
-        _show_java(java, report)
+        _print_java_result(java, report)
 
 
 def _java_arguments(run: PerfOptions) -> list[str]:
@@ -250,7 +252,7 @@ def _java_arguments(run: PerfOptions) -> list[str]:
     return arguments if run.command_config is None else [*arguments, "--producer.config", str(run.command_config)]
 
 
-def _show_java(java: JavaResult, report: PerfReport) -> None:
+def _print_java_result(java: JavaResult, report: PerfReport) -> None:
     typer.echo(f"java: {java.summary}")
     if java.per_second:
         typer.echo(f"java: {java.cpu_seconds:.2f} s of CPU, the start of the JVM included")

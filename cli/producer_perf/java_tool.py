@@ -39,7 +39,7 @@ class JavaResult:
         }
 
 
-def run_java(arguments: Sequence[str]) -> JavaResult:
+def run_java_tool(arguments: Sequence[str]) -> JavaResult:
     """What the tool made of the arguments.
 
     Raises: CommandFailure where there is no such tool and no way to get it, or where it fails.

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from ...config.keys.endpoints import HostPort, parse_host_port
-from .client_properties import security_of, security_properties
+from .client_properties import load_security, security_properties
 from .failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def connect_client_by_properties(
     """The same, with the security that properties ask for. Raises: CommandFailure."""
     from .command_client import CommandClient
 
-    client = CommandClient(parse_addresses(bootstrap), security_of(properties), hints)
+    client = CommandClient(parse_addresses(bootstrap), load_security(properties), hints)
     client.connect()
     return client
 

@@ -61,7 +61,7 @@ def read_properties(file: Path) -> dict[str, str]:
     return {each.key: each.value.strip() for each in given}
 
 
-def security_of(properties: Mapping[str, str]) -> SecuritySettings | None:
+def load_security(properties: Mapping[str, str]) -> SecuritySettings | None:
     """What they ask for, certificates read; None where they say nothing. Raises: CommandFailure."""
     if not properties:
         return None

@@ -20,10 +20,10 @@ from .standard_streams import discard_output, flush_output, print_error
 
 EXIT_INTERRUPTED = 130
 ADDRESS_HINT = "Take another with --listen HOST:PORT, for the page with --http HOST:PORT, or end what listens there."
-OF_MAKE = "Take another with `make serve LISTEN=HOST:PORT`, or end what listens there."
+MAKE_ADDRESS_HINT = "Take another with `make serve LISTEN=HOST:PORT`, or end what listens there."
 MAKE_VARIABLE = "SERVED_BY_MAKE"
 """`make serve` sets it: who types that has no options."""
-OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
 OTHER_NAMES = {
@@ -74,7 +74,7 @@ def report_failure(fault: BaseException) -> int:
         discard_output()
         return EXIT_FAILED
     unwritten = flush_output()
-    if isinstance(fault, OSError) and (unwritten is not None or _is_of_output(fault)):
+    if isinstance(fault, OSError) and (unwritten is not None or _is_output_failure(fault)):
         return _report_lost_output(unwritten or fault)
     if unwritten is not None:
         discard_output()
@@ -100,27 +100,27 @@ def failure_of(fault: BaseException) -> CommandFailure:
     if isinstance(fault, CommandFailure):
         return fault
     if isinstance(fault, ModuleNotFoundError):
-        return _missing_library(fault)
+        return _missing_library_failure(fault)
     if isinstance(fault, OSError):
-        hint = OF_MAKE if MAKE_VARIABLE in os.environ else ADDRESS_HINT
-        return CommandFailure(_describe(fault), hint if fault.errno == errno.EADDRINUSE else "")
+        hint = MAKE_ADDRESS_HINT if MAKE_VARIABLE in os.environ else ADDRESS_HINT
+        return CommandFailure(_describe_os_error(fault), hint if fault.errno == errno.EADDRINUSE else "")
     if isinstance(fault, MemoryError):
         return CommandFailure("there is not enough memory")
-    return _describe_by_kind(fault)
+    return _failure_by_kind(fault)
 
 
-def _describe_by_kind(fault: BaseException) -> CommandFailure:
+def _failure_by_kind(fault: BaseException) -> CommandFailure:
     from ...config.errors import ConfigError
 
     if isinstance(fault, ConfigError):
         return CommandFailure(fault.report().removeprefix("stepdown: "), "", EXIT_BAD_USAGE)
-    if _is_for_people(fault):
+    if _has_message_for_people(fault):
         return CommandFailure(str(fault))
     hint = f"It is stepdown's own: please report it. {TRACEBACK_VARIABLE}=1 shows where it comes from."
     return CommandFailure(f"unexpected {type(fault).__name__}: {_first_line(fault)}", hint)
 
 
-def _is_for_people(fault: BaseException) -> bool:
+def _has_message_for_people(fault: BaseException) -> bool:
     from ...client.errors import ClientError
     from ...producer.errors import ProducerError
     from ...protocol.errors import ApiError
@@ -138,20 +138,20 @@ def _obey_exit(fault: SystemExit) -> int:
 def _report_lost_output(fault: OSError) -> int:
     discard_output()
     if not isinstance(fault, BrokenPipeError):
-        print_error(f"stepdown: standard output: {_describe(fault)}")
+        print_error(f"stepdown: standard output: {_describe_os_error(fault)}")
     return EXIT_FAILED
 
 
-def _is_of_output(fault: OSError) -> bool:
+def _is_output_failure(fault: OSError) -> bool:
     """Whether writing to stdout failed: an error of a file has its name. A stdout without a buffer flushes no error."""
-    return fault.filename is None and fault.errno in OF_OUTPUT
+    return fault.filename is None and fault.errno in OUTPUT_ERRNOS
 
 
 def _show_usage(fault: BaseException) -> int:
     from .escape_sequences import escape_control_characters
 
     try:
-        message = _say_plainly(fault.message) + _name_commands(fault) + _name_argument(fault)  # type: ignore[attr-defined]
+        message = _replace_library_words(fault.message) + _commands_hint(fault) + _argument_hint(fault)  # type: ignore[attr-defined]
         fault.message = escape_control_characters(message, kept="\n")  # type: ignore[attr-defined]
         fault.show()  # type: ignore[attr-defined]  # asked above
         sys.stderr.flush()
@@ -160,7 +160,7 @@ def _show_usage(fault: BaseException) -> int:
     return int(getattr(fault, "exit_code", EXIT_BAD_USAGE))
 
 
-def _name_commands(fault: BaseException) -> str:
+def _commands_hint(fault: BaseException) -> str:
     """What there is, where a command has no command of that name; that of another name for it first."""
     message, context = str(getattr(fault, "message", "")), getattr(fault, "ctx", None)
     if not message.startswith("No such command") or context is None:
@@ -174,7 +174,7 @@ def _name_commands(fault: BaseException) -> str:
     return f"{'' if 'Did you mean' in message else meant} There are: {', '.join(commands)}."
 
 
-def _name_argument(fault: BaseException) -> str:
+def _argument_hint(fault: BaseException) -> str:
     """Where `--topic` is asked for: the command takes topics without an option."""
     asked, context = str(getattr(fault, "option_name", "")), getattr(fault, "ctx", None)
     if not asked.startswith("--") or context is None:
@@ -184,13 +184,13 @@ def _name_argument(fault: BaseException) -> str:
     return f". It takes {name} without an option: {context.command_path} {name}." if is_taken else ""
 
 
-def _say_plainly(message: str) -> str:
+def _replace_library_words(message: str) -> str:
     for words, plain in PLAIN.items():
         message = message.replace(words, plain)
     return message
 
 
-def _missing_library(fault: ModuleNotFoundError) -> CommandFailure:
+def _missing_library_failure(fault: ModuleNotFoundError) -> CommandFailure:
     module = (fault.name or str(fault)).partition(".")[0]
     extra = EXTRAS.get(module)
     what = "." if extra is None else f".[{extra}]"
@@ -200,7 +200,7 @@ def _missing_library(fault: ModuleNotFoundError) -> CommandFailure:
     )
 
 
-def _describe(fault: OSError) -> str:
+def _describe_os_error(fault: OSError) -> str:
     reason = fault.strerror or _first_line(fault) or type(fault).__name__
     return f"{fault.filename}: {reason}" if isinstance(fault.filename, str) else reason
 

@@ -43,13 +43,13 @@ def _find_candidates(
     from ...client.errors import ClientError
     from ...client.security.settings import OPEN
     from .bootstrap_server import LOCAL, parse_addresses
-    from .client_properties import security_of, security_properties
+    from .client_properties import load_security, security_properties
     from .command_client import CLIENT_ID
     from .failures import CommandFailure
 
     try:
         addresses = parse_addresses(ctx.params.get("bootstrap") or LOCAL)
-        security = security_of(security_properties(ctx.params.get("command_config"))) or OPEN
+        security = load_security(security_properties(ctx.params.get("command_config"))) or OPEN
         with BlockingClient(addresses, client_id=CLIENT_ID, security=security, timeout_s=TIMEOUT_S, tries=1) as client:
             found = client.run(operation())
     except (ClientError, CommandFailure):

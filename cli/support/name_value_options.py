@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .failures import EXIT_BAD_USAGE, CommandFailure
 
 
-def name_value_pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
+def parse_name_value_pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
     """Each text in two at its first `=`, the name without spaces around it. Raises: CommandFailure."""
     found = []
     for text in texts:

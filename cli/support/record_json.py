@@ -75,12 +75,12 @@ def record_from_json(line: bytes) -> NewRecord:
     if "value" not in given:
         raise ValueError('there is no "value"; a tombstone has the value null')
     return NewRecord(
-        topic=_text(given.get("topic"), "topic"),
+        topic=_check_text(given.get("topic"), "topic"),
         partition=_check_number(given.get("partition"), "partition", 0, MAX_PARTITION),
         timestamp=_check_number(given.get("timestamp"), "timestamp", -1, MAX_TIMESTAMP),
-        key=_bytes(given.get("key"), "key"),
-        value=_bytes(given["value"], "value"),
-        headers=_headers(given.get("headers")),
+        key=_parse_bytes(given.get("key"), "key"),
+        value=_parse_bytes(given["value"], "value"),
+        headers=_parse_headers(given.get("headers")),
     )
 
 
@@ -94,7 +94,7 @@ def _bytes_to_json(data: Bytes) -> str | dict[str, str] | None:
         return {BASE64: b64encode(data).decode()}
 
 
-def _bytes(given: Any, name: str) -> bytes | None:
+def _parse_bytes(given: Any, name: str) -> bytes | None:
     if given is None:
         return None
     try:
@@ -107,7 +107,7 @@ def _bytes(given: Any, name: str) -> bytes | None:
     raise ValueError(f'{name}: expected a string, null or {{"base64": "..."}}')
 
 
-def _headers(given: Any) -> tuple[Header, ...]:
+def _parse_headers(given: Any) -> tuple[Header, ...]:
     if given is None:
         return ()
     if not isinstance(given, list):
@@ -116,12 +116,12 @@ def _headers(given: Any) -> tuple[Header, ...]:
     for each in given:
         if not isinstance(each, dict) or each.keys() != {"key", "value"} or not isinstance(each["key"], str):
             raise ValueError('headers: expected {"key": "name", "value": "v"} for each')
-        if (value := _bytes(each["key"], "a header's key")) is not None:
-            found.append((value.decode(), _bytes(each["value"], f"header {each['key']}")))
+        if (value := _parse_bytes(each["key"], "a header's key")) is not None:
+            found.append((value.decode(), _parse_bytes(each["value"], f"header {each['key']}")))
     return tuple(found)
 
 
-def _text(given: Any, name: str) -> str | None:
+def _check_text(given: Any, name: str) -> str | None:
     if given is None or isinstance(given, str):
         return given
     raise ValueError(f"{name}: expected a string")

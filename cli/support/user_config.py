@@ -13,7 +13,7 @@ from pathlib import Path
 VARIABLE = "STEPDOWN_CONFIG"
 
 
-def read_user_config() -> dict[str, str]:
+def find_user_config() -> dict[str, str]:
     """Defaults by the names of parameters; none without a file."""
     named = os.environ.get(VARIABLE, "")
     file = Path(named) if named else _config_home() / "stepdown" / "client.properties"

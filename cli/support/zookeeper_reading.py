@@ -31,14 +31,14 @@ def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) 
     try:
         if hosts is not None:
             cluster = read_cluster(find_cluster(read_live_zookeeper(hosts), cluster_id))
-            return ZookeeperReading(cluster=cluster, name=f"ZooKeeper at {hosts}", gaps=_warn_of_sessions(cluster))
+            return ZookeeperReading(cluster=cluster, name=f"ZooKeeper at {hosts}", gaps=_describe_sessions(cluster))
         paths = (data or "").split(",")
         found = read_data_directory(Files(read_only=True), paths)
         cluster = read_cluster(find_cluster(found.tree, cluster_id))
         return ZookeeperReading(
             cluster=cluster,
             name=f"ZooKeeper's files in {data}, up to transaction {found.zxid:#x}",
-            notes=[*found.notes, *_warn_of_sessions(cluster)],
+            notes=[*found.notes, *_describe_sessions(cluster)],
             gaps=found.gaps,
         )
     except LiveZookeeperFault as fault:
@@ -47,7 +47,7 @@ def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) 
         raise CommandFailure(str(fault), "Nothing was changed.") from fault
 
 
-def _warn_of_sessions(cluster: KafkaCluster) -> list[str]:
+def _describe_sessions(cluster: KafkaCluster) -> list[str]:
     """A line where brokers have a session: with a live ZooKeeper they run, or ended within its session timeout."""
     if not cluster.registered:
         return []

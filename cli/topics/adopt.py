@@ -96,12 +96,12 @@ def adopt(
         "--zookeeper-data": zookeeper_data is not None,
     }
     _check_sources([option for option, is_given in given.items() if is_given])
-    configs, described = parse_setting_pairs(override or [], "-o"), read_files(from_files or [])
+    configs, described = parse_setting_pairs(override or [], "-o"), read_tool_output(from_files or [])
     if config is not None and not log_dirs:
         raise CommandFailure("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
     cluster = _read_zookeeper(zookeeper, zookeeper_data, log_dirs or [])
     if cluster is not None:
-        described = _describe_cluster(cluster)
+        described = _convert_zookeeper_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
     selection = TopicSelection(
         patterns or [], None if described is None or cluster is not None else list(described.topics)
@@ -111,14 +111,14 @@ def adopt(
     else:
         opened = _connect_to_topics(bootstrap, command_config, selection)
     with opened as place:
-        for line in place.adopt_internal_partition_counts(counts, dry_run=dry_run):
+        for line in place.adopt_or_report_internal_partition_counts(counts):
             typer.echo(line)
         known = place.topics()
         names = adoption.select_unknown_topics(known, patterns or [])
         adoptions = adoption.plan_adoptions(names, configs, described)
         for each in adoptions:
             typer.echo(describe_adoption(place, each))
-        for line in place.adopt_access(cluster, dry_run=dry_run) if cluster is not None else ():
+        for line in place.adopt_or_report_access(cluster) if cluster is not None else ():
             typer.echo(line)
         if not dry_run:
             adopt_all(place, adoptions)
@@ -160,11 +160,11 @@ def _read_zookeeper(zookeeper: str | None, zookeeper_data: str | None, log_dirs:
     return source.cluster
 
 
-def _describe_cluster(cluster: KafkaCluster) -> ToolOutput:
-    from .zookeeper_adoption import describe_topics
+def _convert_zookeeper_cluster(cluster: KafkaCluster) -> ToolOutput:
+    from .zookeeper_adoption import make_tool_output
 
     lines: list[str] = []
-    described = describe_topics(cluster, lines)
+    described = make_tool_output(cluster, lines)
     for line in lines:
         print_error(line)
     return described
@@ -226,7 +226,7 @@ def internal_partition_counts(described: ToolOutput) -> dict[str, int]:
     }
 
 
-def read_files(paths: Sequence[Path]) -> ToolOutput | None:
+def read_tool_output(paths: Sequence[Path]) -> ToolOutput | None:
     """What all files say together; None without any. Raises: CommandFailure."""
     if not paths:
         return None

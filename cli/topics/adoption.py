@@ -48,13 +48,13 @@ class TopicPlace(Protocol):
     def adopt(self, adoption: Adoption) -> Outcome:
         """Replaces the settings of a topic."""
 
-    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
         """A line for each internal topic that has another number of partitions than `counts` says.
 
         Topics of log directories get that number, unless it is a dry run; those of a running broker keep theirs.
         """
 
-    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
         """What of users, access rules and quotas of ZooKeeper is added, in lines."""
 
 
@@ -77,11 +77,11 @@ def plan_adoptions(names: Iterable[str], configs: Mapping[str, str], described: 
     return [Adoption(topic=name, configs=given) for name, given in found.items() if given is not None]
 
 
-def describe_missing_partitions(topics: Mapping[str, KnownTopic], described: ToolOutput) -> list[str]:
+def describe_missing_partitions(present: Mapping[str, KnownTopic], tool_output: ToolOutput) -> list[str]:
     """A line for each topic of which the file names more partitions than there are, or that is not there at all."""
     lines = []
-    for name, told in described.topics.items():
-        here = topics[name].partitions if name in topics else 0
+    for name, told in tool_output.topics.items():
+        here = present[name].partitions if name in present else 0
         if told.partitions is not None and here < told.partitions:
             lines.append(f"{name}: {told.partitions} partitions were described, {here} are here")
     return lines

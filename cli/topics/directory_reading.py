@@ -59,7 +59,7 @@ class DirectoryReading:
             self._add_topics_of_folders()
         except DiskFault as fault:
             raise CommandFailure(str(fault)) from fault
-        self._refuse_missing({} if described is None or not self.store.is_new else described.topics)
+        self._check_nothing_is_missing({} if described is None or not self.store.is_new else described.topics)
 
     def _check_directories(self, directories: Sequence[str]) -> None:
         """A start makes what is missing; a command at rest has no work there, so that the path is wrong."""
@@ -99,7 +99,7 @@ class DirectoryReading:
                 index: path for index, path in folders.items() if index < partitions and ids[index] in wanted
             }
 
-    def _refuse_missing(self, described: Mapping[str, DescribedTopic]) -> None:
+    def _check_nothing_is_missing(self, described: Mapping[str, DescribedTopic]) -> None:
         missing = [*self._list_missing_of_state(), *self._list_missing_of_description(described)]
         if missing:
             more = ", …" if len(missing) > NAMES_SHOWN else ""
@@ -139,11 +139,11 @@ class DirectoryReading:
         """Refused, since nothing is written."""
         return Outcome(name=adoption.topic, error="INVALID_REQUEST", message="the directories are only read")
 
-    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
         """Only says what would be."""
         return add_access(self.store.state.copy(), cluster)
 
-    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
         """Only says what would be. Raises: CommandFailure where a folder contradicts a number."""
         present = self.store.state.topics
         return describe_changes(present, find_partition_changes(present, counts))

@@ -46,18 +46,18 @@ class DirectoryTopics:
             return Outcome(name=adoption.topic, error=error_name(fault.code), message=fault.message or "")
         return Outcome(name=adoption.topic)
 
-    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
         """Raises: CommandFailure where a folder contradicts a number."""
         store = self._topics.store
         present = dict(store.state.topics)
         changed = find_partition_changes(present, counts)
-        if changed and not dry_run:
+        if changed:
             store.state.topics |= changed
             store.save()
             store.write_snapshot()  # the log says of a topic with fewer partitions that it was removed and made
         return describe_changes(present, changed)
 
-    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
         with self._topics.store.change() as state:
             return add_access(state, cluster)
 

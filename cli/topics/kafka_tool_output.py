@@ -69,30 +69,30 @@ class ToolOutput:
             return ""
         if (found := _ROW.fullmatch(line)) is not None and current:
             if _OWN in found["synonyms"]:
-                self._add(current, {found["key"]: found["value"]})
+                self._add_configs(current, {found["key"]: found["value"]})
             return current
         if (found := _DYNAMIC.fullmatch(line)) is not None:
-            self._replace(found["name"], {})
+            self._replace_configs(found["name"], {})
             return found["name"]
         if (found := _CONFIGS.fullmatch(line)) is not None:
-            self._replace(found["name"], _parse_configs(found["name"], found["configs"]))
+            self._replace_configs(found["name"], _parse_configs(found["name"], found["configs"]))
         elif (found := _TOPIC.fullmatch(line)) is not None:
-            self._describe(found["name"], int(found["partitions"]), _parse_configs(found["name"], found["configs"]))
+            self._add_topic(found["name"], int(found["partitions"]), _parse_configs(found["name"], found["configs"]))
         else:
             raise NotUnderstood(f"neither kafka-topics nor kafka-configs prints such a line: {line.strip()[:100]!r}")
         return ""
 
-    def _describe(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+    def _add_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         topic = self.topics.setdefault(name, DescribedTopic())
         topic.partitions = partitions
         if name not in self._exact:
             topic.configs = configs
 
-    def _replace(self, name: str, configs: dict[str, str]) -> None:
+    def _replace_configs(self, name: str, configs: dict[str, str]) -> None:
         self._exact.add(name)
         self.topics.setdefault(name, DescribedTopic()).configs = configs
 
-    def _add(self, name: str, configs: Mapping[str, str]) -> None:
+    def _add_configs(self, name: str, configs: Mapping[str, str]) -> None:
         _check_configs(name, configs)
         known = self.topics[name].configs
         assert known is not None

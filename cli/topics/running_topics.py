@@ -94,13 +94,13 @@ class RunningTopics:
     def adopt(self, adoption: Adoption) -> Outcome:
         return self._client.run(replace_topic_configs(adoption.topic, adoption.configs))
 
-    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
         """Nothing is added: keys of passwords cannot be sent to a broker."""
         if not (cluster.acls or cluster.passwords or cluster.quotas):
             return []
         return ["users, access rules and quotas of ZooKeeper are not taken: stop the broker and pass --log-dir"]
 
-    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
         """Changes nothing: partitions hold groups and transactions by their present number already."""
         found = self._client.run(describe_topics(list(counts))) if counts else []
         present = {topic["name"]: len(topic["partitions"]) for topic in found if not topic["error"]}

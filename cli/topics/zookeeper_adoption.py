@@ -22,7 +22,7 @@ AS_SERVED = "3.9"
 """Settings have the limits of this release."""
 
 
-def describe_topics(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
+def make_tool_output(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
     """The topics that are not being deleted; `lines` get one for each setting that is left out."""
     found = ToolOutput()
     limits = Preparation(release=RELEASES[AS_SERVED], lines=lines)

@@ -112,13 +112,13 @@ def abort(
         )
     with connect_client(bootstrap, command_config) as client:
         if partition is not None and producer_id is not None:
-            outcomes = [client.run(abort_transaction_in_partition(topic_partition_of(partition), producer_id))]
+            outcomes = [client.run(abort_transaction_in_partition(parse_topic_partition(partition), producer_id))]
         else:
             outcomes = [client.run(abort_transaction(name)) for name in names or []]
     print_outcomes(outcomes, "aborted", HINTS, as_json=as_json)
 
 
-def topic_partition_of(text: str) -> TopicPartition:
+def parse_topic_partition(text: str) -> TopicPartition:
     """Topic and partition of `TOPIC:N`. Raises: CommandFailure."""
     topic, _, number = text.rpartition(":")
     if not topic or not number.isascii() or not number.isdigit():

@@ -108,7 +108,7 @@ class ScenarioMember:
     async def _run(self) -> None:
         try:
             while True:
-                if await self._is_joined():
+                if await self._try_join():
                     await self._send_heartbeats_until_rejoin()
         except KafkaError as error:
             self._tell(f"{self.name}, {error}")
@@ -124,10 +124,10 @@ class ScenarioMember:
         self._task.cancel()
         self._task = None
 
-    async def _is_joined(self) -> bool:
+    async def _try_join(self) -> bool:
         """Whether joining and syncing succeeded; if not, it is to be tried again at once."""
         self.partitions = []
-        assigned = await self._run_until_answer(self._member.join)
+        assigned = await self._retry_until_answered(self._member.join)
         if assigned is None:
             return False
         self.partitions = [f"{topic}-{index}" for topic, index in assigned]
@@ -142,10 +142,10 @@ class ScenarioMember:
             if self._is_busy() and self._clock.now_ms() >= self._busy_since + self._max_poll_ms:
                 self._tell(f"{self.name} has not polled for max.poll.interval.ms, {self._max_poll_ms} ms")
                 self.partitions = []
-                await self._run_until_answer(self._member.leave)
+                await self._retry_until_answered(self._member.leave)
                 await self._clock.sleep(self._busy_until - self._clock.now_ms())
                 return
-            if self._member.member_id and not await self._run_until_answer(self._member.heartbeat):
+            if self._member.member_id and not await self._retry_until_answered(self._member.heartbeat):
                 must_join = True
                 self.partitions = self.partitions if self._member.member_id else []
 
@@ -160,7 +160,7 @@ class ScenarioMember:
         next_ms: int = min(now_ms + self._heartbeat_ms, self._busy_until, self._busy_since + self._max_poll_ms)
         return max(0, next_ms - now_ms)
 
-    async def _run_until_answer(self, operation: Callable[[], Operation[T]]) -> T:
+    async def _retry_until_answered(self, operation: Callable[[], Operation[T]]) -> T:
         """The result of the operation, which is begun again as long as no broker answers it."""
         while True:
             try:

@@ -23,8 +23,8 @@ from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Connections
 from ..async_kafka import AsyncKafka
+from ..finish_despite_cancellation import finish_despite_cancellation
 from ..make_brokers import make_brokers
-from ..run_to_end import run_to_end
 from .scenario import Scenario
 from .scenario_member import ScenarioMember
 
@@ -34,7 +34,7 @@ TURNS = 150
 
 
 @dataclass(slots=True)
-class Sent:
+class SentRecord:
     """A record that was sent, by the name that expectations know it by. `outcome`: an offset, or the error's name."""
 
     label: str
@@ -61,7 +61,7 @@ class Simulation:
         self._seed, self._folder = seed, folder
         self.producers: dict[str, Producer] = {}
         self.members: dict[str, ScenarioMember] = {}
-        self.sent: dict[str, Sent] = {}
+        self.sent: dict[str, SentRecord] = {}
 
     async def __aenter__(self) -> Self:
         self.clock = MovableClock(START_MS, turns=TURNS)
@@ -86,7 +86,7 @@ class Simulation:
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        await run_to_end(self._end())
+        await finish_despite_cancellation(self._end())
 
     async def _end(self) -> None:
         async with self._opened:
@@ -143,11 +143,11 @@ class Simulation:
 
     def lines(self) -> list[str]:
         """What happened, in order, with the time since the start; heartbeats only when something came of them."""
-        shown = (event for event in self.control.events if not _is_quiet(event))
+        shown = (event for event in self.control.events if not _is_hidden(event))
         return [f"{(event.at_ms - START_MS) / 1000:9.3f} s  {event.line}" for event in shown]
 
 
-def _is_quiet(event: Event) -> bool:
+def _is_hidden(event: Event) -> bool:
     if isinstance(event, OtherEvent):
         return event.event != "other"
     return event.api == "Heartbeat" and event.answer == [] and not event.faults

@@ -24,7 +24,7 @@ from typing import Any
 from ...broker.faults.field_parsers import parse_duration_ms
 from ...producer import Delivery, Producer, ProducerError
 from ...protocol.plural import plural
-from .simulation import Sent, Simulation
+from .simulation import SentRecord, Simulation
 
 Step = Callable[[Simulation, Any], Awaitable[None]]
 
@@ -64,7 +64,7 @@ async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
     key = what.get("key")
     for value in what["values"]:
         simulation.add_line(f"{what['producer']} sends {value}")
-        sent = simulation.sent[value] = Sent(value)
+        sent = simulation.sent[value] = SentRecord(value)
         data = value.encode().ljust(what.get("bytes", 0), b".")
         delivery = producer.send(
             what["topic"], data, key=None if key is None else key.encode(), partition=what.get("partition")
@@ -102,10 +102,11 @@ async def _begin_transaction_step(simulation: Simulation, name: str, method: str
     """Begins it; how it ends is an outcome, `commit of NAME` say."""
     label = f"{method.partition('_')[0]} of {name}"
     work: Awaitable[Any] = getattr(await simulation.producer(name), method)()
-    _note_outcome_when_done(simulation, simulation.sent.setdefault(label, Sent(label)), asyncio.ensure_future(work))
+    sent = simulation.sent.setdefault(label, SentRecord(label))
+    _note_outcome_when_done(simulation, sent, asyncio.ensure_future(work))
 
 
-def _note_outcome_when_done(simulation: Simulation, sent: Sent, done: "Delivery | asyncio.Future[Any]") -> None:
+def _note_outcome_when_done(simulation: Simulation, sent: SentRecord, done: "Delivery | asyncio.Future[Any]") -> None:
     async def wait() -> None:
         try:
             result = await done

@@ -27,11 +27,11 @@ class ClientSettings:
 
     def confluent_kafka(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
         """For confluent-kafka, and whatever else takes librdkafka's names."""
-        mechanism = self._check(user, mechanism)
+        mechanism = self._choose_mechanism(user, mechanism)
         texts = {"bootstrap.servers": self._bootstrap, "security.protocol": self._listener.protocol}
         if self._listener.has_tls:
             texts["ssl.ca.location"] = str(self._listener.authority)
-            if own := self._own_file(user):
+            if own := self._certificate_file(user):
                 texts |= {"ssl.certificate.location": own, "ssl.key.location": own}
         if self._listener.has_sasl:
             name, password = self._name_and_password(user)
@@ -43,7 +43,7 @@ class ClientSettings:
         texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
             texts["ssl_cafile"] = str(self._listener.authority)
-            if own := self._own_file(user):
+            if own := self._certificate_file(user):
                 texts |= {"ssl_certfile": own, "ssl_keyfile": own}
         return texts
 
@@ -56,26 +56,26 @@ class ClientSettings:
 
     def java(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, str]:
         """Properties of Java's clients since 2.7; stepdown's own producer takes them, too."""
-        listener, mechanism = self._listener, self._check(user, mechanism)
+        listener, mechanism = self._listener, self._choose_mechanism(user, mechanism)
         named = self._user_name(user) if listener.has_sasl or listener.has_tls else ""
         return {"bootstrap.servers": self._bootstrap, **listener.java_settings(named, mechanism)}
 
     def ssl_context(self, user: str = FIRST) -> ssl.SSLContext:
         """Trusts the brokers, and shows the user's certificate where the protocol is SSL."""
         context = ssl.create_default_context(cafile=str(self._listener.authority))
-        if own := self._own_file(user):
+        if own := self._certificate_file(user):
             context.load_cert_chain(own)
         return context
 
     def _kafka_python_settings(self, user: str, mechanism: str) -> dict[str, Any]:
-        mechanism = self._check(user, mechanism)
+        mechanism = self._choose_mechanism(user, mechanism)
         texts = {"bootstrap_servers": self._bootstrap, "security_protocol": self._listener.protocol}
         if self._listener.has_sasl:
             name, password = self._name_and_password(user)
             texts |= {"sasl_mechanism": mechanism, "sasl_plain_username": name, "sasl_plain_password": password}
         return texts
 
-    def _check(self, user: str, mechanism: str) -> str:
+    def _choose_mechanism(self, user: str, mechanism: str) -> str:
         """The mechanism. Raises: ValueError."""
         listener = self._listener
         if mechanism != BY_PROTOCOL:
@@ -90,7 +90,7 @@ class ClientSettings:
         name = self._user_name(user)
         return name, self._listener.users[name]
 
-    def _own_file(self, user: str) -> str:
+    def _certificate_file(self, user: str) -> str:
         """The user's certificate, "" where the protocol has none."""
         name = "" if self._listener.has_sasl else self._user_name(user)
         return str(client_pem(self._listener.folder.resolve(), name)) if name else ""

@@ -47,7 +47,7 @@ class WireClient:
         }
 
 
-def by_node(leaders: Mapping[int, int]) -> dict[int, list[int]]:
+def partitions_by_leader(leaders: Mapping[int, int]) -> dict[int, list[int]]:
     """The partitions of each leader."""
     found: dict[int, list[int]] = {}
     for partition, node in leaders.items():

@@ -16,7 +16,7 @@ from ...protocol.records.record import Record
 from ...protocol.records.visible_records import visible_records
 from ..record_comparison import Header, TestRecord
 from .waiting import PAUSE_MS
-from .wire_client import WireClient, by_node
+from .wire_client import WireClient, partitions_by_leader
 
 T = TypeVar("T")
 
@@ -62,28 +62,28 @@ class WireRecords:
 
         async def read(leaders: Mapping[int, int]) -> list[TestRecord]:
             found: list[TestRecord] = []
-            for node, own in by_node(leaders).items():
-                starts = await self.offsets(node, topic, own, EARLIEST, isolation)
-                ends = await self.offsets(node, topic, own, LATEST, isolation)
+            for node, own in partitions_by_leader(leaders).items():
+                starts = await self.list_offsets(node, topic, own, EARLIEST, isolation)
+                ends = await self.list_offsets(node, topic, own, LATEST, isolation)
                 for index in own:
-                    found += await self._read(node, topic, index, (starts[index], ends[index]), isolation)
+                    found += await self._read_partition(node, topic, index, (starts[index], ends[index]), isolation)
             return found
 
         found = await self._run_at_leaders(topic, partitions, read, timeout)
         return sorted(found, key=lambda record: (record.partition, record.offset))
 
-    async def ends(self, topic: str, timeout: float) -> dict[int, int]:
+    async def read_high_watermarks(self, topic: str, timeout: float) -> dict[int, int]:
         """The high watermark of each partition."""
 
         async def read(leaders: Mapping[int, int]) -> dict[int, int]:
             found: dict[int, int] = {}
-            for node, own in by_node(leaders).items():
-                found |= await self.offsets(node, topic, own, LATEST)
+            for node, own in partitions_by_leader(leaders).items():
+                found |= await self.list_offsets(node, topic, own, LATEST)
             return found
 
         return await self._run_at_leaders(topic, list(await self._wire.leaders(topic)), read, timeout)
 
-    async def offsets(
+    async def list_offsets(
         self, node: int, topic: str, partitions: Sequence[int], timestamp: int, isolation: int = READ_UNCOMMITTED
     ) -> dict[int, int]:
         """By partition, as the broker that leads them all tells them."""
@@ -114,7 +114,7 @@ class WireRecords:
                     raise
             await SystemClock().sleep(PAUSE_MS)
 
-    async def _read(
+    async def _read_partition(
         self, node: int, topic: str, partition: int, bounds: tuple[int, int], isolation: int
     ) -> list[TestRecord]:
         found: list[TestRecord] = []

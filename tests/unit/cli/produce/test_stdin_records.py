@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stepdown.cli.produce.stdin_records import DelimitedInput, JsonRecords, TextRecords
+from stepdown.cli.produce.stdin_records import DelimitedInput, JsonRecordParser, TextRecordParser
 from stepdown.cli.support.record_json import NewRecord
 
 
@@ -30,7 +30,7 @@ def test_a_piece_without_an_end_is_refused_before_it_fills_the_memory() -> None:
 
 
 def test_a_plain_piece_is_a_key_and_a_value_and_marks_are_null() -> None:
-    reading = TextRecords(separator=b"\t", null_value=b"NULL", null_key=b"", timestamp=5, headers=(("h", b"1"),))
+    reading = TextRecordParser(separator=b"\t", null_value=b"NULL", null_key=b"", timestamp=5, headers=(("h", b"1"),))
     assert reading.parse_record(b"k\tv\tw") == NewRecord(key=b"k", value=b"v\tw", timestamp=5, headers=(("h", b"1"),))
     assert reading.parse_record(b"\tNULL") == NewRecord(timestamp=5, headers=(("h", b"1"),))
     assert reading.parse_record(b"k\t").value == b""
@@ -39,6 +39,6 @@ def test_a_plain_piece_is_a_key_and_a_value_and_marks_are_null() -> None:
 
 
 def test_the_commands_headers_and_time_are_added_to_json() -> None:
-    reading = JsonRecords(headers=(("h", b"1"),), timestamp=5)
+    reading = JsonRecordParser(headers=(("h", b"1"),), timestamp=5)
     found = reading.parse_record(b'{"value": "v", "timestamp": 4, "headers": [{"key": "g", "value": "2"}]}')
     assert found == NewRecord(value=b"v", timestamp=5, headers=(("g", b"2"), ("h", b"1")))

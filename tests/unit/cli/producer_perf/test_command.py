@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from stepdown.cli.producer_perf.java_tool import run_java
+from stepdown.cli.producer_perf.java_tool import run_java_tool
 from stepdown.cli.support.failures import CommandFailure
 from support.broker import Stepdown
 from support.command import run_command
@@ -74,7 +74,7 @@ def test_a_java_tool_that_fails_is_told_of_by_its_last_line(tmp_path: Path, monk
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     with pytest.raises(CommandFailure, match="java ended with 3: no such topic"):
-        run_java(["--topic", "t"])
+        run_java_tool(["--topic", "t"])
 
 
 def test_a_wrong_setting_is_named() -> None:

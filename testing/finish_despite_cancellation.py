@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 
 
-async def run_to_end(work: Coroutine[object, object, None]) -> None:
+async def finish_despite_cancellation(work: Coroutine[object, object, None]) -> None:
     """Returns when `work` is over. Raises what it raises; CancelledError, no sooner, when this was cancelled once."""
     task = asyncio.ensure_future(work)
     try:
