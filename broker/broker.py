@@ -29,7 +29,7 @@ from ..storage.files.files import Files
 from .core import SLOW_REQUEST_MS
 from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
-from .http.pages import access_of, pages_of, private_pages_of, site_of
+from .http.pages import page_access_of, page_site_of, pages_of, private_pages_of
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
@@ -62,7 +62,7 @@ class Broker(Services):
         files: Files | None = None,
         make_topics: MakeTopics = Topics,
     ) -> None:
-        """`make_topics`: what decides about topics, in a cluster its controller."""
+        """`make_topics` makes the part that changes topics; in a cluster that part asks the controller."""
         super().__init__(settings, layers, clock, files, make_topics)
         with self.abandon_on_failure():
             self._make_components()
@@ -90,9 +90,9 @@ class Broker(Services):
             self._connection_limits, self.clock, self._make_connection, self._count_close, self._rates
         )
         state = BrokerState(self, lambda: self.connections, lambda: self.is_ready)
-        access = access_of(self, self._shared.lines)
+        access = page_access_of(self, self._shared.lines)
         pages = pages_of(self, lambda: self.is_ready)
-        self._http = HttpServer(pages, private_pages_of(self), access, site=site_of(state, access))
+        self._http = HttpServer(pages, private_pages_of(self), access, site=page_site_of(state, access))
         self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of, LogLineLimit(self.clock))
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
@@ -108,14 +108,14 @@ class Broker(Services):
         return ActingDispatcher(self, SERVED, release)
 
     def open_in_process_socket(self) -> socket.socket:
-        """The client's end of a connection inside this process: what one end has sent has arrived at the other."""
+        """Returns the client's end of a new connection inside this process; sent bytes arrive at once."""
         ours, theirs = socket.socketpair()
         self._server.add_connection(theirs, Peer(host="127.0.0.1", port=0, listener=next(iter(self.addresses))))
         return ours
 
     @property
     def address(self) -> HostPort:
-        """Where the first listener was bound."""
+        """The address that the first listener is bound to."""
         return next(iter(self.addresses.values()))
 
     @property
@@ -126,7 +126,7 @@ class Broker(Services):
         """Returns when clients are served.
 
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates of a listener cannot be
-        used; the logs have been closed again then, and marked clean.
+        used. Before it raises, it closes the logs and marks them clean.
         """
         with self.abandon_on_failure():
             self.topics.load()
@@ -143,10 +143,10 @@ class Broker(Services):
             asyncio.get_running_loop().call_soon(lambda: self.groups)
         if TRANSACTION_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.transactions)
-        asyncio.get_running_loop().call_soon(self._watch_loop)
+        asyncio.get_running_loop().call_soon(self._start_loop_watch)
 
-    def _watch_loop(self) -> None:
-        """Begins after the start, which holds the loop for nobody."""
+    def _start_loop_watch(self) -> None:
+        """Runs after the start: what holds the loop before that delays no client."""
         if self.is_ready:
             self._loop_watch.start()
             self._loop_delay.start()
@@ -182,7 +182,7 @@ class Broker(Services):
         self.log_manager.abandon()
 
     async def _end_work(self, grace_ms: int) -> None:
-        """Nothing new begins, and what is in flight ends within `grace_ms`."""
+        """Begins nothing new, and gives requests in flight `grace_ms` to end."""
         self.is_ready = False
         self._is_stopping = True
         self.fetch_purgatory.close()
@@ -196,13 +196,12 @@ class Broker(Services):
         await self.cleaner.stop()
 
     async def _stop_measures_and_http(self) -> None:
-        """Ends what runs beside the clients' work: measures, HTTP."""
         self._loop_delay.stop()
         self._loop_watch.stop()
         await self._http.stop()
 
     def _secure_listeners(self) -> None:
-        """What lets connections in at the listeners with TLS or SASL; read only if there is one."""
+        """Makes the admissions of listeners with TLS or SASL; imports their module only if there is one."""
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
@@ -247,7 +246,7 @@ class Broker(Services):
         self.metrics.closed_connections.of(reason).add()
 
     def _as_broker_node(self) -> BrokerNode:
-        """This broker as clients see it: what is advertised, with the real port where a free one was asked for."""
+        """This broker as clients see it: the advertised addresses, with the bound port in place of port 0."""
         endpoints = {}
         for listener in self.settings.advertised_listeners:
             bound = self.addresses.get(listener.listener_name)

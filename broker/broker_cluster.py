@@ -9,7 +9,7 @@
         cluster.pause_broker(3); cluster.resume_broker(3)     it accepts and reads, and answers nobody
         cluster.fence_broker(2); cluster.unfence_broker(2)    as if its session were over; alive again
         cluster.pause_follower(3, "orders", 0); cluster.resume_follower(3, "orders", 0)    without topic: all
-        cluster.slow_follower(3, delay_ms=200)         0: not any more
+        cluster.slow_follower(3, delay_ms=200)         0 ends that
         cluster.shrink_isr("orders", 0, 3); cluster.expand_isr("orders", 0, 3)
         cluster.move_leader("orders", 0, 2)            to an in-sync replica; the epoch rises
         cluster.bump_epoch("orders", 0)                the same leader in a new epoch
@@ -18,10 +18,10 @@
         cluster.hold_elections(); cluster.release_elections()
         cluster.hold_metadata(1); cluster.release_metadata(1)     broker 1 goes on with what it knew
 
-Each broker has its ports and its log directories, which a Kafka or a stepdown of its own can open; what the controller
-remembers is in Kafka's metadata log, `__cluster_metadata-0`, beside them. Time is the clock's, nothing polls, and
-random choices come from the seed: the same calls at the same times give the same run. Not for production: one process
-is one point of failure.
+Each broker has its own ports and log directories; Kafka, or stepdown as a single broker, can open the directories
+later. The controller stores its state in Kafka's metadata log, `__cluster_metadata-0`, beside them. All time comes from
+the clock, nothing polls, and random choices come from the seed: the same calls at the same times give the same run. Not
+for production: one process is one point of failure.
 """
 
 import logging
@@ -49,7 +49,7 @@ from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
 from .scheduling.periodic_task import Periodic
 from .security.scram_credentials import ScramCredentials
-from .topics_at_start import create_missing_topics
+from .topics_at_start import create_topics_of_settings
 
 __all__ = ["BrokerCluster", "Election"]
 
@@ -63,13 +63,13 @@ REPLICATION_FACTORS = (
 ORIGIN = Origin("the cluster")
 
 LoadSettings = Callable[[Sequence[Given]], StartupSettings]
-"""The settings of a broker, with these over what was given for all."""
+"""Loads the settings of a broker; the given ones override those of all brokers."""
 
 log = logging.getLogger(__name__)
 
 
 class _Member:
-    """One broker of the cluster, running or not; what is known of it beyond its life."""
+    """One broker of the cluster, running or not, and what outlives each of its runs."""
 
     def __init__(self, node_id: int, loaded: StartupSettings) -> None:
         self.node_id = node_id
@@ -93,7 +93,9 @@ class _Member:
 
 
 class BrokerCluster:
-    """Brokers 1 to n, or with the ids of `members`. `clock` and `files` are for tests, `seed` draws placements.
+    """Brokers 1 to n, or with the ids of `members`.
+
+    `clock` and `files` are for tests; `seed` is that of random placements.
 
     Every broker has the same settings but for ids, ports, directories and rack.
     """
@@ -120,13 +122,13 @@ class BrokerCluster:
         self._periodic: list[Periodic] = []
         first = next(iter(self._members.values())).loaded
         own_files = self._files(0)
-        self._cluster_id = _known_cluster_id(self._members.values(), own_files)
+        self._cluster_id = _find_cluster_id(self._members.values(), own_files)
         store = _open_metadata_store(Path(directory), own_files, self.clock, first.settings)
         self.controller = Controller(
             store,
             self.clock,
             session_timeout_ms=first.settings.broker_session_timeout_ms,
-            is_unclean_enabled=partial(_is_unclean_enabled, first.layers, store),
+            is_unclean_election_enabled=partial(_is_unclean_election_enabled, first.layers, store),
             seed=seed,
         )
         for node_id, member in self._members.items():
@@ -145,7 +147,7 @@ class BrokerCluster:
         seed: int = 0,
         on_broker: Callable[[Broker], None] | None = None,
     ) -> Self:
-        """A cluster on free ports of 127.0.0.1, in `directory`; settings by Kafka's names, for all of them."""
+        """A cluster on free ports of 127.0.0.1, in `directory`; `settings`, by Kafka's names, hold for all brokers."""
         texts = {"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
         overrides = [f"{key}={text}" for key, text in texts.items()]
 
@@ -167,7 +169,7 @@ class BrokerCluster:
         except BaseException:
             await self.stop()
             raise
-        await create_missing_topics(self._any_broker())
+        await create_topics_of_settings(self._any_broker())
         self._periodic.append(Periodic("sync of metadata", self.clock, self.sync_metadata, SECOND_MS))
         settings = self._any_broker().settings
         if settings.auto_leader_rebalance_enable:
@@ -175,7 +177,7 @@ class BrokerCluster:
             self._periodic.append(Periodic("leader balance", self.clock, self._elect_preferred_leaders, interval_ms))
 
     async def stop(self) -> None:
-        """Stops all brokers; who leads and who is in sync stays, so that all of them come back as they went."""
+        """Stops all brokers. Leaders and ISRs stay stored as they are, for the next start."""
         for task in self._periodic:
             await task.stop()
         self._periodic.clear()
@@ -206,9 +208,9 @@ class BrokerCluster:
         if member.broker is not None:
             raise ValueError(f"broker {node_id} runs already")
         if self.controller.brokers.is_active(node_id):
-            self.controller.fence(node_id)  # the session of its former life is not waited for
+            self.controller.fence(node_id)  # without waiting until the session of its last run is over
         member.ports.hold()
-        loaded = self._load[node_id](self._ports_and_cluster_id(member))
+        loaded = self._load[node_id](self._settings_of_ports_and_cluster_id(member))
         member.pause = Suspension()
         broker = Broker(
             loaded.settings,
@@ -227,7 +229,7 @@ class BrokerCluster:
         member.topics.replicas.start()
         self._cluster_id = broker.cluster.cluster_id
         self.controller.unfence(broker.cluster.brokers[node_id], member.topics)
-        member.topics.replicas.fetcher.resume()  # what it fetched before could not bring it into an ISR
+        member.topics.replicas.fetcher.resume()  # fetches before `unfence` could not add it to an ISR
         return broker
 
     async def stop_broker(self, node_id: int) -> None:
@@ -244,7 +246,7 @@ class BrokerCluster:
         self.controller.leave(node_id)
 
     async def kill_broker(self, node_id: int) -> None:
-        """Ends a broker at once; others learn of it when its session is over. Raises: ValueError."""
+        """Ends a broker at once; it is fenced when its session is over. Raises: ValueError."""
         member = self._member(node_id)
         broker = member.running
         member.topics.replicas.pause()
@@ -255,7 +257,7 @@ class BrokerCluster:
         await broker.kill()
 
     def pause_broker(self, node_id: int) -> None:
-        """Has a broker stand still as one that is suspended does. Requests parked before may still be answered.
+        """Suspends a broker, as SIGSTOP would. Requests that are parked already may still be answered.
 
         It is fenced after `broker.session.timeout.ms`. Raises: ValueError when it does not run.
         """
@@ -270,7 +272,7 @@ class BrokerCluster:
         self.controller.begin_session_expiry(node_id)
 
     def resume_broker(self, node_id: int) -> None:
-        """Has a paused broker go on. Raises: ValueError when it does not run."""
+        """Resumes a paused broker. Raises: ValueError when it does not run."""
         member = self._member(node_id)
         broker = member.running
         if not member.pause.is_on:
@@ -282,24 +284,24 @@ class BrokerCluster:
         member.pause.end()
 
     def fence_broker(self, node_id: int) -> None:
-        """As if nothing had been heard of the broker for its session's time."""
+        """Fences a broker, as if its session were over."""
         self.controller.fence(self._member(node_id).node_id)
 
     def unfence_broker(self, node_id: int) -> None:
-        """Counts a running broker as alive again. Raises: ValueError when it does not run, or is paused."""
+        """Unfences a running broker. Raises: ValueError when it does not run, or is paused."""
         member = self._member(node_id)
         fetcher = member.topics.replicas.fetcher
         if member.pause.is_on:
             raise ValueError(f"broker {node_id} is paused: resume it")
         self.controller.resume_session(node_id)
-        fetcher.resume()  # what it fetched meanwhile could not bring it into an ISR
+        fetcher.resume()  # fetches while it was fenced could not add it to an ISR
 
     def _reachable_broker(self, node_id: int) -> Broker | None:
         peer = self._peers.get(node_id)
         return self.brokers.get(node_id) if peer is not None and peer.is_reachable else None
 
-    def _ports_and_cluster_id(self, member: _Member) -> list[Given]:
-        """The ports of a broker, and the id of its cluster once one ran."""
+    def _settings_of_ports_and_cluster_id(self, member: _Member) -> list[Given]:
+        """The settings of a broker's ports, and of the cluster's id once a broker has started."""
         texts = {"listeners": ",".join(map(str, member.ports.listeners))}
         if self._cluster_id is not None:
             texts["stepdown.cluster.id"] = self._cluster_id
@@ -315,7 +317,10 @@ class BrokerCluster:
         self.controller.elect_preferred_leaders()
 
     async def sync_metadata(self) -> None:
-        """Returns when all that was decided, and the folders of new replicas, are on the disk. Raises: DiskFault."""
+        """Returns when the controller's decisions and the folders of new replicas are on the disk. Raises:
+
+        DiskFault.
+        """
         if self.brokers:
             await self._any_broker().topics.sync_metadata()
 
@@ -365,11 +370,11 @@ class BrokerCluster:
         self._member(node_id).topics.replicas.fetcher.pause(None if topic is None else (topic, partition))
 
     def resume_follower(self, node_id: int, topic: str | None = None, partition: int = 0) -> None:
-        """Has the broker fetch again."""
+        """Lets the broker fetch again."""
         self._member(node_id).topics.replicas.fetcher.resume(None if topic is None else (topic, partition))
 
     def slow_follower(self, node_id: int, *, delay_ms: int = 0, bytes_per_second: int = 0) -> None:
-        """Puts off each fetch of the broker by so long, or until the bytes of the last one have had their time."""
+        """Delays each fetch of the broker by `delay_ms`, and so that it fetches at most `bytes_per_second`."""
         fetcher = self._member(node_id).topics.replicas.fetcher
         fetcher.delay_ms, fetcher.bytes_per_second = delay_ms, bytes_per_second
 
@@ -410,7 +415,7 @@ class BrokerCluster:
     # Metadata
 
     def hold_metadata(self, node_id: int) -> None:
-        """Has a broker miss what the controller decides: it answers, and acts on, what it knew."""
+        """Keeps the controller's decisions from a broker: it answers and acts by what it knew before."""
         self.controller.hold_metadata(self._member(node_id).node_id)
 
     def release_metadata(self, node_id: int) -> None:
@@ -430,8 +435,8 @@ def own_settings(node_id: int, directory: str | Path, rack: str | None = None) -
     return [Given(key, text, ORIGIN) for key, text in texts.items()]
 
 
-def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
-    """The id that one of them has in its settings, or in its directories. Raises: DiskFault."""
+def _find_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
+    """The first cluster id in the settings or the log directories of a member. Raises: DiskFault."""
     for member in members:
         settings = member.loaded.settings
         if settings.stepdown_cluster_id is not None:
@@ -444,7 +449,7 @@ def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
 
 
 def _open_metadata_store(directory: Path, files: Files, clock: Clock, settings: BrokerSettings) -> MetadataStore:
-    """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
+    """Raises: DiskFault; ApiError when there are partitions but no metadata."""
     check_cluster_directory(files, files.absolute(str(directory)))
     directory.mkdir(parents=True, exist_ok=True)
     snapshot_bytes = settings.metadata_log_max_record_bytes_between_snapshots
@@ -457,11 +462,11 @@ def _open_metadata_store(directory: Path, files: Files, clock: Clock, settings: 
     return store
 
 
-def _is_unclean_enabled(static: Layers, store: MetadataStore, topic: StoredTopic) -> bool:
+def _is_unclean_election_enabled(static: Layers, store: MetadataStore, topic: StoredTopic) -> bool:
     layers = replace(static, cluster=store.state.cluster_configs)
     return topic_settings(layers, topic.configs).unclean_leader_election_enable
 
 
-def replication_factors(brokers: int) -> dict[str, str]:
-    """Settings for a cluster whose topics have replicas, unless something else is said."""
+def replication_factor_settings(brokers: int) -> dict[str, str]:
+    """The replication factors of a cluster by default: a replica on each broker, but three at most."""
     return dict.fromkeys(REPLICATION_FACTORS, str(min(brokers, MOST_REPLICAS)))

@@ -16,13 +16,13 @@ from .held_ports import HeldPorts
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
-from .topics_at_start import create_missing_topics
+from .topics_at_start import create_topics_of_settings
 
 
 class ControlledBroker:
-    """`control` is what tests ask, `broker` what runs now, or ran last.
+    """`control` takes the requests of tests; `broker` is the one that runs, or ran last.
 
-    The control port opens where `stepdown.control.listen` says so.
+    The control port opens at the address of `stepdown.control.listen`, if that is set.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ControlledBroker:
         self.control = Control(clock or MovableClock(), seed=seed, token=settings.stepdown_control_token or "")
         self.control_address: HostPort | None = None
         self.control.running = lambda: [self.broker] if self._is_running else []
-        self.control.on_reset = self._run_again
+        self.control.on_reset = self._restore_broker
         self.control.lacking = PATHS_OF_CLUSTERS | FIELDS_OF_CLUSTERS
         self._settings, self._layers = settings, layers
         self._disk = disk or FaultyDisk()
@@ -65,7 +65,7 @@ class ControlledBroker:
 
     @property
     def address(self) -> HostPort:
-        """Where the first listener is."""
+        """The address of the first listener."""
         return self.broker.address
 
     @property
@@ -89,8 +89,8 @@ class ControlledBroker:
 
     async def start(self) -> None:
         """Returns when clients are served. Raises: OSError, DiskFault."""
-        await self._begin()
-        await create_missing_topics(self.broker)
+        await self._start_broker()
+        await create_topics_of_settings(self.broker)
         wanted = self._settings.stepdown_control_listen
         if wanted is not None:
             with address_in_bind_errors(wanted.host, wanted.port):
@@ -98,13 +98,13 @@ class ControlledBroker:
 
     async def stop(self) -> None:
         """Returns when everything acknowledged is on disk, and nothing is left."""
-        await self._end(self.broker.stop)
+        await self._end_broker_and_control(self.broker.stop)
 
     async def kill(self) -> None:
         """Ends at once."""
-        await self._end(self.broker.kill)
+        await self._end_broker_and_control(self.broker.kill)
 
-    async def _end(self, end: Callable[[], Awaitable[None]]) -> None:
+    async def _end_broker_and_control(self, end: Callable[[], Awaitable[None]]) -> None:
         self.control.close()
         self._pause.end()
         await self._port.stop()
@@ -121,7 +121,7 @@ class ControlledBroker:
         self.control.attach(broker, self._disk)
         return broker
 
-    async def _begin(self) -> None:
+    async def _start_broker(self) -> None:
         with self._ports.let_broker_listen():
             await self.broker.start()
         self._is_running = True
@@ -159,9 +159,9 @@ class ControlledBroker:
         if self._is_running:
             raise WrongFault("the broker runs already")
         self.broker = self._make_broker()
-        await self._begin()
+        await self._start_broker()
 
-    async def _run_again(self) -> None:
+    async def _restore_broker(self) -> None:
         if self._is_running and self.broker.log_manager.offline:  # until it is started again
             await self._kill_broker()
         if not self._is_running:

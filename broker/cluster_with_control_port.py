@@ -1,6 +1,7 @@
-"""A cluster under control: faults in any of its brokers, one clock, one log, and what becomes of brokers and replicas.
+"""A cluster for tests: faults in any broker, one clock, one log, and operations on brokers and replicas.
 
-A broker may be named by what it is to partition 0 of a topic: `leader_of`, or `follower_of` (the first in the ISR).
+Requests name a broker by its id, or by its role for partition 0 of a topic: `leader_of`, or `follower_of` (the first in
+the ISR).
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -38,7 +39,7 @@ class MakeCluster(Protocol):
 
 
 class ControlledCluster:
-    """The brokers of one process; `control` is what tests ask. The port opens where `port` says so."""
+    """The brokers of one process; `control` takes the requests of tests, over HTTP too if `port` is given."""
 
     def __init__(
         self,
@@ -50,13 +51,13 @@ class ControlledCluster:
         port: HostPort | None = None,
         token: str = "",
     ) -> None:
-        """`seed` draws for faults that have a probability. Raises: ConfigError, DiskFault."""
+        """`seed` is that of faults with a probability. Raises: ConfigError, DiskFault."""
         self.control = Control(clock or MovableClock(), seed=seed, token=token)
         self._make_disk = make_disk
         self._disks: dict[int, FaultyDisk] = {}
         self.cluster = make_cluster(clock=self.control.clock, files=self._disk, on_broker=self._attach)
         self.control.running = lambda: self.cluster.brokers.values()
-        self.control.on_reset = self._run_again
+        self.control.on_reset = self._restore_brokers
         self.cluster.controller.on_change = partial(self.control.log_event, event="election")
         self._failed = FailedBrokers(self.cluster)
         self._add_broker_operations()
@@ -79,7 +80,7 @@ class ControlledCluster:
         self.control.close()
         self.cluster.release_elections()
         await self._port.stop()
-        await self._failed.wait()
+        await self._failed.wait_for_kills()
         await self.cluster.stop()
 
     async def __aenter__(self) -> Self:
@@ -166,7 +167,7 @@ class ControlledCluster:
                 self.cluster.leader(*_read_partition(fields))  # raises where there is no such partition
             elif "partition" in fields:
                 raise ValueError("topic is missing, of which the partition is")
-            brokers = [self._read_broker_id(fields)] if _names_broker(fields) else sorted(self.cluster.brokers)
+            brokers = [self._read_broker_id(fields)] if _has_broker_field(fields) else sorted(self.cluster.brokers)
             for broker in brokers:
                 act(broker, fields.get("topic"), fields.get("partition", 0))
 
@@ -178,7 +179,7 @@ class ControlledCluster:
     def _add_operation(self, path: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
         async def answer(fields: Fields) -> Answer:
             try:
-                named = {"broker": self._read_broker_id(fields)} if _names_role(fields) else {}
+                named = {"broker": self._read_broker_id(fields)} if _has_role_field(fields) else {}
                 done = act(fields)
                 if isinstance(done, Coroutine):
                     await done
@@ -193,7 +194,7 @@ class ControlledCluster:
     # What the fields name
 
     def _read_broker_id(self, fields: Fields) -> int:
-        """The id of the broker that is meant. Raises: ValueError."""
+        """The id of the broker that the fields name. Raises: ValueError."""
         named = [each for each in BROKER if each in fields]
         if len(named) > 1:
             raise ValueError(f"one of {', '.join(named)} names the broker, not {len(named)}")
@@ -216,7 +217,7 @@ class ControlledCluster:
     def _move_leader(self, fields: Fields) -> None:
         broker = (
             self._read_broker_id(fields)
-            if _names_broker(fields)
+            if _has_broker_field(fields)
             else self._in_sync_followers(*_read_partition(fields))[0]
         )
         self.cluster.move_leader(*_read_partition(fields), broker)
@@ -236,8 +237,8 @@ class ControlledCluster:
     def _elect(self, fields: Fields) -> None:
         self.cluster.elect(*_read_partition(fields), Election.UNCLEAN if fields.get("unclean") else Election.PREFERRED)
 
-    async def _run_again(self) -> None:
-        """Has every broker run, know everything, and fetch."""
+    async def _restore_brokers(self) -> None:
+        """Starts, resumes and unfences all brokers, and gives them the metadata that they missed."""
         self.cluster.release_elections()
         await self._start_brokers({})
         for broker in self.cluster.node_ids:
@@ -248,17 +249,17 @@ class ControlledCluster:
 
     async def _start_brokers(self, fields: Fields) -> None:
         stopped = [each for each in self.cluster.node_ids if each not in self.cluster.brokers]
-        wanted = [self._read_broker_id(fields)] if _names_broker(fields) else stopped
+        wanted = [self._read_broker_id(fields)] if _has_broker_field(fields) else stopped
         for broker in wanted:
             await self.cluster.start_broker(broker)
 
 
-def _names_role(fields: Fields) -> bool:
-    """Whether a broker is named by what it is to a topic."""
-    return "broker" not in fields and _names_broker(fields)
+def _has_role_field(fields: Fields) -> bool:
+    """Whether the fields name a broker by its role, not by its id."""
+    return "broker" not in fields and _has_broker_field(fields)
 
 
-def _names_broker(fields: Fields) -> bool:
+def _has_broker_field(fields: Fields) -> bool:
     return any(each in fields for each in BROKER)
 
 

@@ -1,6 +1,6 @@
 """The objects that all parts of a broker share: settings, clock, metrics, memory budget, threads, logs, metadata image.
 
-A room is handed this, and beside it the rooms that it needs; `broker.py` puts them together.
+Each room gets this object, and the rooms that it needs; `broker.py` puts them together.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from .maintenance.first_deletion_delay import FirstDeletionDelay
 from .metadata.image import MetadataImage
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
-from .produce.topic_append_rules import RulesByTopic
+from .produce.topic_append_rules import AppendRulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .quotas.usage_metrics import QuotaUsage
 from .scheduling.purgatory import Purgatory
@@ -54,16 +54,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SLOW_REQUEST_MS = 1_000
-"""By how much a large request may be later than the least rate allows while others wait for its memory."""
+"""How much later than at the least rate a large request may arrive while others wait for its memory."""
 DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
 LONG_REQUESTS_AT_ONCE = 4
 LONG_ANSWERS_SHARE = 2
-"""Beside requests, long answers that their readers have not taken may have this part (1 / 2) of the same size."""
+"""Long answers that clients have not read yet may take half as much memory as requests, in addition to those."""
 CONVERSION_BUFFERS_SHARE = 2
-"""This part (1 / 2) of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
-promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
+"""Half of the conversion memory can be claimed for buffers.
+
+The other half is for memory without a claim: promised slices of waiting partitions (350 bytes each), the codecs' state,
+freed blocks that malloc keeps.
+"""
 
 
 class Core:
@@ -79,7 +82,7 @@ class Core:
         self.request_watcher: RequestWatcher | None = None
         self.control: ControlHandle | None = None
         self.on_group_line: Callable[[str], object] = lambda line: None
-        """Called with each line about groups, before their number is limited; for tests."""
+        """Called with each log line about groups, also with those that the log's limit leaves out; for tests."""
         self.on_refusal: Callable[[str], object] = lambda line: None
         """Called with a line for each peer whose login or TLS handshake fails; for tests."""
         self.authorizer: Authorizer | None = None
@@ -96,7 +99,7 @@ class Core:
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
-        self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
+        self.append_rules = AppendRulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
             settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
             self.metrics.conversion_wait.observe,
@@ -137,7 +140,7 @@ class Core:
 
     @contextmanager
     def abandon_on_failure(self) -> Iterator[None]:
-        """Around making the rest of a broker: if that fails, releases the log directories for another broker."""
+        """Releases the log directories for another broker if the block, which makes the rest of this one, fails."""
         try:
             yield
         except BaseException:
@@ -159,27 +162,30 @@ class Core:
         return None if name == "error" else Codec[name.upper()]
 
     async def run_in_worker(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
+        """Returns `work(...)`, called in a worker thread: for work that would hold the event loop too long."""
         return await self.workers.run(lambda: work(*args, **kwargs))
 
-    async def find_by_time(self, log: Log, timestamp: int | None) -> TimestampOffset | None:
-        """The first record at or after `timestamp`, with None the one with the largest timestamp.
+    async def find_offset_by_time(self, log: Log, timestamp: int | None) -> TimestampOffset | None:
+        """The first record at or after `timestamp`; with None, the one with the largest timestamp.
 
-        A worker looks for it where a batch has to be opened that has many records, or may open to many.
+        A worker thread searches where a batch of possibly many records has to be read.
         Raises: CorruptRecord, InvalidRecord, DiskFault.
         """
         find = log.max_timestamp_offset if timestamp is None else partial(log.offset_for_timestamp, timestamp)
         return await self.run_in_worker(find) if log.is_lookup_costly(timestamp) else find()
 
     def append(self, partition: Partition, prepared: PreparedAppend) -> AppendInfo:
-        """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""
+        """Appends to a partition that this broker leads, and wakes waiting requests. Raises as `Log.append`."""
         info = partition.append(prepared)
         if info.last_offset >= 0 and not info.duplicate:
             self.wake_waiting_requests(partition)
         return info
 
     async def await_replication(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
-        """Returns when all before `end_offset` is committed. Raises: ApiError 6 or 7."""
+        """Returns when all before `end_offset` is committed.
+
+        Raises: ApiError REQUEST_TIMED_OUT; NOT_LEADER_OR_FOLLOWER or KAFKA_STORAGE_ERROR.
+        """
 
         def is_over(_: Hashable | None) -> bool:
             return partition.leader_id != self.cluster.node_id or partition.high_watermark >= end_offset
@@ -192,7 +198,7 @@ class Core:
             raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
 
     def wake_waiting_requests(self, partition: Partition) -> None:
-        """Tells those who wait that a partition's high watermark has moved, or its leader."""
+        """Notifies waiting requests that a partition's high watermark or leader may have changed."""
         key = partition.key
         for purgatory in (self.fetch_purgatory, self.produce_purgatory):
             if key in purgatory.watched:

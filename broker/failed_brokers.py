@@ -7,7 +7,7 @@ from .broker_cluster import BrokerCluster
 
 
 class FailedBrokers:
-    """Ends the brokers of a cluster that cannot go on, as Kafka halts; `on_none_left` is called after the last."""
+    """Kills each broker of a cluster that has failed; calls `on_none_left` after the last."""
 
     def __init__(self, cluster: BrokerCluster, on_none_left: Callable[[], object] = lambda: None) -> None:
         self._cluster = cluster
@@ -24,6 +24,6 @@ class FailedBrokers:
         if not self._cluster.brokers:
             self._on_none_left()
 
-    async def wait(self) -> None:
-        """Returns when those that failed have ended."""
+    async def wait_for_kills(self) -> None:
+        """Returns when all failed brokers have ended."""
         await asyncio.gather(*self._ending)

@@ -10,7 +10,7 @@ from ..network.listener import address_in_bind_errors, bind
 
 
 class HeldPorts:
-    """`listeners` have the ports that were bound, once they are taken."""
+    """`listeners` have the bound ports after `hold`."""
 
     def __init__(self, listeners: Sequence[Endpoint]) -> None:
         self.listeners = tuple(listeners)

@@ -1,6 +1,6 @@
 """What the handlers of one broker work with: the core, the topics and the two coordinators.
 
-`Broker` adds what starts and stops it; nobody below knows that.
+`Broker` adds start and stop, which no room below uses.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .security.scram_credentials import ScramCredentials
 if TYPE_CHECKING:
     from .groups.coordinator import GroupCoordinator
     from .transactions.coordinator import TransactionCoordinator
-    from .transactions.markers import Markers
+    from .transactions.markers import MarkerWriter
 
 
 MakeTopics = Callable[[Core, Layers, LogMoves], Topics]
@@ -42,7 +42,7 @@ class Services(Core):
     ) -> None:
         super().__init__(settings, clock, files)
         self.started_ms = self.clock.now_ms()
-        """Since when it is up, in milliseconds since 1970."""
+        """When this broker was made, in milliseconds since 1970."""
         with self.abandon_on_failure():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]
@@ -54,10 +54,10 @@ class Services(Core):
         self._transactions: TransactionCoordinator | None = None
         self._is_stopping = False
         self.find_peer: Callable[[int], Services | None] = lambda _: None
-        """The other brokers of a cluster that can be reached, by id."""
+        """Returns another broker of the cluster by its id; None where it cannot be reached."""
 
     def _make_authorizer(self) -> Acls | None:
-        """The access rules, if an authorizer is set; it begins to be asked."""
+        """Sets the authorizer and returns its ACLs; None where the settings name no authorizer."""
         if not self.settings.authorizer_class_name:
             return None
         self.authorizer = Authorizer(
@@ -67,7 +67,7 @@ class Services(Core):
         return Acls(self.topics.store, self.topics.notify_client_change)
 
     def _apply_quotas_and_acls(self) -> None:
-        """Has the stored quotas and access rules in force."""
+        """Puts the stored quotas and ACLs into force."""
         state = self.topics.store.state
         self.quotas.replace(state.client_quotas)
         if self.authorizer is not None:
@@ -75,16 +75,16 @@ class Services(Core):
 
     @property
     def acls(self) -> Acls:
-        """The access rules. Raises: ApiError SECURITY_DISABLED without an authorizer."""
+        """The ACLs. Raises: ApiError SECURITY_DISABLED without an authorizer."""
         if self._acls is None:
             raise ApiError("no authorizer is set, so everything is allowed", ErrorCode.SECURITY_DISABLED)
         return self._acls
 
     @property
     def groups(self) -> "GroupCoordinator":
-        """The group coordinator. It begins, and its modules are loaded, when there are offsets or the first group.
+        """The group coordinator; its first use imports and starts it.
 
-        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
+        Raises: ApiError COORDINATOR_NOT_AVAILABLE where it has not started and the broker is stopping.
         """
         if self._groups is None:
             if self._is_stopping:
@@ -97,14 +97,14 @@ class Services(Core):
 
     @property
     def groups_in_use(self) -> "GroupCoordinator | None":
-        """The group coordinator if it has begun."""
+        """The group coordinator if it has started."""
         return self._groups
 
     @property
     def transactions(self) -> "TransactionCoordinator":
-        """The transaction coordinator, which begins as the group coordinator does.
+        """The transaction coordinator; its first use imports and starts it.
 
-        Raises: ApiError COORDINATOR_NOT_AVAILABLE when that is too late.
+        Raises: ApiError COORDINATOR_NOT_AVAILABLE where it has not started and the broker is stopping.
         """
         if self._transactions is None:
             if self._is_stopping:
@@ -117,7 +117,7 @@ class Services(Core):
 
     @property
     def transactions_in_use(self) -> "TransactionCoordinator | None":
-        """The transaction coordinator if it has begun."""
+        """The transaction coordinator if it has started."""
         return self._transactions
 
     def transactions_for(self, transactional_id: str) -> "TransactionCoordinator":
@@ -130,6 +130,6 @@ class Services(Core):
                 return peer.transactions
         return self.transactions
 
-    def _markers_of(self, node_id: int) -> "Markers | None":
+    def _markers_of(self, node_id: int) -> "MarkerWriter | None":
         peer = self.find_peer(node_id)
         return None if peer is None else peer.transactions.markers

@@ -6,13 +6,13 @@ from ..protocol.errors import ApiError
 from .services import Services
 
 DEFAULTS = [-1, -1]
-"""Partitions and replicas as the broker's settings have them."""
+"""Numbers of partitions and replicas: -1 is the broker's default."""
 
 log = logging.getLogger(__name__)
 
 
-async def create_missing_topics(services: Services) -> None:
-    """Makes those that are not there. What cannot be made is said in the log, and the broker serves all the same."""
+async def create_topics_of_settings(services: Services) -> None:
+    """Creates the topics of `stepdown.topics` that are missing; an error is logged, and does not stop the broker."""
     if not services.settings.stepdown_topics:
         return
     from ..protocol.messages.create_topics import CreatableTopic

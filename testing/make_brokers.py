@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from ..broker.broker_cluster import BrokerCluster, replication_factors
+from ..broker.broker_cluster import BrokerCluster, replication_factor_settings
 from ..broker.broker_with_control_port import ControlledBroker
 from ..broker.cluster_with_control_port import ControlledCluster
 from ..broker.faults.hard_linked_files import HardLinkedFiles
@@ -38,7 +38,7 @@ def make_brokers(
         given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **rack, **settings}
         loaded = load(overrides=[f"{name}={text}" for name, text in given.items()])
         return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=HardLinkedFiles(), seed=seed)
-    given = {**replication_factors(brokers), **settings}
+    given = {**replication_factor_settings(brokers), **settings}
     own = load(overrides=[f"{name}={text}" for name, text in given.items()]).settings
     return ControlledCluster(
         partial(BrokerCluster.of, folder, brokers, settings=given, racks=racks, seed=seed),

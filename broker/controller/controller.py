@@ -43,7 +43,10 @@ class Member(Protocol):
 
 
 class Controller:
-    """The one controller of a cluster. `is_unclean_enabled` tells `unclean.leader.election.enable` of a topic."""
+    """The one controller of a cluster.
+
+    `is_unclean_election_enabled` returns `unclean.leader.election.enable` of a topic.
+    """
 
     def __init__(
         self,
@@ -51,13 +54,13 @@ class Controller:
         clock: Clock,
         *,
         session_timeout_ms: int,
-        is_unclean_enabled: Callable[[StoredTopic], bool],
+        is_unclean_election_enabled: Callable[[StoredTopic], bool],
         seed: int = 0,
     ) -> None:
         self.store = store
         self.brokers = Registrations(clock, self.fence)
         self._session_timeout_ms = session_timeout_ms
-        self._is_unclean_enabled = is_unclean_enabled
+        self._is_unclean_election_enabled = is_unclean_election_enabled
         self._lots = Random(seed)
         self._members: dict[int, Member] = {}
         self._held: dict[int, set[str]] = {}
@@ -162,7 +165,7 @@ class Controller:
         return self.brokers.is_active
 
     def _choose_election(self, name: str) -> Election:
-        return Election.UNCLEAN if self._is_unclean_enabled(self.topics[name]) else Election.ONLINE
+        return Election.UNCLEAN if self._is_unclean_election_enabled(self.topics[name]) else Election.ONLINE
 
     # Topics
 
@@ -191,7 +194,7 @@ class Controller:
         with self.store.change(sync=False) as state:
             state.topics.update(topics)
         self.publish(topics)
-        if any(self._is_unclean_enabled(topic) for topic in topics.values()):
+        if any(self._is_unclean_election_enabled(topic) for topic in topics.values()):
             self._elect_leaderless()
 
     def delete_topics(self, names: Iterable[str]) -> None:
@@ -256,7 +259,7 @@ class Controller:
         elif not before.is_being_reassigned:
             raise ApiError(f"{name}-{index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         else:
-            is_enabled = self._is_unclean_enabled(self.topics[name])
+            is_enabled = self._is_unclean_election_enabled(self.topics[name])
             after = cancel_reassignment(before, self.brokers.is_active, may_be_unclean=is_enabled)
             if after is None:
                 message = f"{name}-{index} cannot go back without an unclean leader election"

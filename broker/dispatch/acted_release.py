@@ -1,6 +1,6 @@
-"""What is answered where a broker acts as a release of Apache Kafka: the versions that both of them know.
+"""What a broker serves while it acts as a release of Apache Kafka: the API versions that both know.
 
-Source: the tables of `protocol/kafka_releases.py`. A test's own requests are answered in every version.
+Source: the tables of `protocol/kafka_releases.py`. Requests of a test itself are served in every version.
 """
 
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from ...protocol.records.layout import MAGIC_OFFSET, MAGIC_V2
 from .served_api import ServedApi
 
 WITHOUT_RANGE = ("0.10.2", "1.1")
-"""Releases before 2.4, which name no API when they refuse a version of ApiVersions (KIP-511)."""
+"""Releases before 2.4, which do not name their versions when they refuse an ApiVersions request (KIP-511)."""
 BEFORE_MAGIC_2 = "0.10.2"
 WITH_OLD_OFFSETS_REFUSED = "3.9"
-"""Alone knows the versions for offsets in ZooKeeper and has none: older ones keep them there, later ones lack them."""
+"""The only release that knows the versions for offsets in ZooKeeper but runs without ZooKeeper."""
 
 
 def apis_of(release: str, served: Mapping[ApiKey, ServedApi]) -> dict[ApiKey, ServedApi]:
-    """What is left of the table of handlers. Raises: ValueError for a release that is not known."""
+    """The served APIs, in the versions that the release knows too. Raises: ValueError for an unknown release."""
     known = release_of(release)
     found = {}
     for key, api in served.items():
@@ -31,7 +31,9 @@ def apis_of(release: str, served: Mapping[ApiKey, ServedApi]) -> dict[ApiKey, Se
 
 
 def oldest_to_advertise(release: str, key: ApiKey, api: ServedApi) -> int:
-    """The oldest version that ApiVersions names: Kafka 4 says Produce 0 and refuses what is below 3 (KAFKA-18659)."""
+    """The oldest version that ApiVersions names: Kafka 4 names Produce 0 though it refuses those below 3
+    (KAFKA-18659).
+    """
     has_no_old_ones = versions_of(release_of(release), key).start > versions_of(KAFKA_3_9, key).start
     return 0 if key is ApiKey.PRODUCE and has_no_old_ones else api.first
 

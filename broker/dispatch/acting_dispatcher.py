@@ -26,7 +26,7 @@ _VERSION_AT = 2  # after the key of the API
 
 
 class ActingDispatcher(Dispatcher):
-    """As `Dispatcher`, with the versions of the release. A test's own requests are answered in all versions."""
+    """A dispatcher that serves the versions of the release; requests of a test itself are served in all versions."""
 
     def __init__(self, core: "Core", served: Mapping[ApiKey, ServedApi], release: str) -> None:
         super().__init__(core, served)
@@ -54,7 +54,7 @@ class ActingDispatcher(Dispatcher):
 
 
 def _with_unknown_version(header: RequestHeader, head: memoryview) -> memoryview:
-    """The header of a version that nobody knows: it ends with tagged fields, which those before v3 have not."""
+    """The header with a version that does not exist: it ends with tagged fields, which a header before v3 lacks."""
     unknown = bytearray(head)
     _VERSION.pack_into(unknown, _VERSION_AT, UNKNOWN_VERSION)
     if not is_flexible_version(header.api_key, header.api_version):

@@ -12,17 +12,17 @@ from ..quotas.request_charging import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
 
 TESTS_CLIENT_ID = "stepdown-testing"
-"""Of what a test asks itself: no fault is for it unless it names it, and it is answered in every version."""
+"""The client id of a test's own requests: only faults that name it apply, and all versions are served."""
 FEW_BYTES = 4 * 1024
 
 
 @dataclass(slots=True)
 class Call:
-    """A request that was read, and what its handler needs beside it.
+    """A decoded request, and what its handler needs besides.
 
-    `waited_s`: how long it was in a purgatory. `access`: the rights of its user. `quota`: how much the client may
-    send. `throttle_ms`: how long its connection is not read after the answer. `has_many_items`: a worker thread
-    reads it or writes its answer.
+    `waited_s`: how long it was in a purgatory. `access`: the rights of its user. `quota`: how much the client may send.
+    `throttle_ms`: how long its connection is not read after the answer. `has_many_items`: a worker thread reads it or
+    writes its answer.
     """
 
     key: ApiKey
@@ -58,8 +58,8 @@ class Call:
 
     @property
     def turn(self) -> Turn:
-        """What loops over the request's items, or over as many answers, ask after each of them.
+        """Loops over the request's items, or over its answers, await this turn after each of them.
 
-        Not for handlers that wait for other requests: it may take one of the few places for long requests.
+        Not for handlers that wait for other requests: a turn may take one of the few places for long requests.
         """
         return self.peer.turn

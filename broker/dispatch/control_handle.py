@@ -1,4 +1,4 @@
-"""What the page asks where a broker is under control, of tests: the operations of the control port."""
+"""The operations of the control port, for the page of a broker that tests control."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 class ControlHandle(Protocol):
     """`broker/faults/control_requests.py` is one.
 
-    `token`: what is asked of those who come by a port; "": nothing.
+    `token`: what requests at the port have to carry; "": nothing.
     """
 
     token: str

@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 LARGE_REQUEST_BYTES = 64 * 1024
 MOST_ITEMS_READ_AT_ONCE = 1_000
-"""Items of a large produce request that are decoded on the loop: its size does not show how many it has."""
+"""The most items of a large produce request that the event loop decodes: its size does not show how many it has."""
 CHARGED_ANSWER_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
 
 
 class Route:
-    """What is known of the requests of one API and version before they come."""
+    """What all requests of one API and version share: how to decode, handle, encode and count them."""
 
     __slots__ = (
         "decode",
@@ -92,14 +92,14 @@ class Dispatcher:
         self._core = core
         self._served = served
         core.quotas.on_change = lambda: self._routes.clear()
-        # Where a clock is moved by hand, things happen in the same order each time: no worker has a part in it.
+        # With a clock that is moved by hand, runs have to be repeatable: no worker thread imports a handler.
         self._has_real_time = isinstance(core.clock, LoopClock)
         self._refusals = PeerLogLimit(core.clock)
         self._modules: dict[ApiKey, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply; what to await for it where the handler is one that may wait.
+        """Returns the reply, or a coroutine that returns it where the handler waits.
 
         Raises: MalformedFrame, CloseConnection.
         """
@@ -130,7 +130,7 @@ class Dispatcher:
             if is_large:
                 drop_traceback(fault)
                 return self._answer_large(route, header, body, peer, began)
-            return self._refuse_too_many(route, header, peer, fault, began)
+            return self._refuse_too_many_items(route, header, peer, fault, began)
         return self._answer(route, call, began)
 
     def _make_call(
@@ -155,20 +155,20 @@ class Dispatcher:
     async def _answer_large(
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
     ) -> Reply:
-        """As `answer`; a worker decodes the many items of the request."""
+        """As `answer`; a worker thread decodes the request."""
         try:
             call = await self._core.run_in_worker(self._make_call, route, header, body, peer)
             call.has_many_items = True
             del body  # the answer may wait for other clients
         except TooManyItems as fault:
-            return self._refuse_too_many(route, header, peer, fault, began)
+            return self._refuse_too_many_items(route, header, peer, fault, began)
         reply = self._answer(route, call, began)
         return reply if isinstance(reply, Reply) else await reply
 
-    def _refuse_too_many(
+    def _refuse_too_many_items(
         self, route: Route, header: RequestHeader, peer: Peer, fault: TooManyItems, began: float
     ) -> Reply:
-        """The API's own error, where it has one for the whole request. Raises: the fault, where it has none."""
+        """Returns the API's error for the whole request. Raises: the fault, where its response has no such error."""
         fields = {field.name for field in schema_of(route.spec.response).fields if route.version in field.versions}
         if "error_code" not in fields:
             raise fault
@@ -195,23 +195,27 @@ class Dispatcher:
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
     ) -> Reply:
-        """As `_answer`. A worker encodes an answer that took longer than a turn; a large answer claims memory."""
+        """As `_answer`, for a handler that waits.
+
+        A worker thread encodes the response if the request took more than one turn or may have many items. A large
+        response first claims memory.
+        """
         turn = call.turn
         try:
             try:
                 response = await handling
             except Exception as error:
                 response = await self._refuse(route, call, error)
-            response = self._count(route, call, response, began)
+            response = self._count_and_set_throttle_time(route, call, response, began)
             if response is None:
                 return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
             if turn.has_place or call.has_many_items:
-                encoded, tally = await self._core.run_in_worker(_encode_long, route, call, response)
+                encoded, tally = await self._core.run_in_worker(_encode_and_tally_errors, route, call, response)
                 route.errors.add(tally)
             else:
                 route.errors.count(response)
                 encoded = _encode(route, call, response)
-            pieces = self._pass_on(call, encoded)
+            pieces = self._intercept_pieces(call, encoded)
             del response
             claim = await self._claim_answer_memory(pieces, call.peer.network)
         finally:
@@ -221,7 +225,7 @@ class Dispatcher:
     async def _claim_answer_memory(self, pieces: list[Piece], network: str) -> Claim | None:
         """Claims memory for a large answer until the client has read it; None for a small one.
 
-        Raises: CloseConnection where too much waits for it.
+        Raises: CloseConnection where too much waits for memory already.
         """
         size = bytes_in_memory(pieces)
         if size <= CHARGED_ANSWER_BYTES:
@@ -233,14 +237,14 @@ class Dispatcher:
             raise CloseConnection(str(fault)) from None
 
     async def _refuse(self, route: Route, call: Call, error: Exception) -> Any | None:
-        """As `_make_refusal`; a worker names all that a large request asks for."""
+        """As `_make_refusal`; a worker thread builds the response to a large request."""
         if call.is_small:
             return _make_refusal(route, call, error)
         call.has_many_items = True
         return await self._core.run_in_worker(_make_refusal, route, call, error)
 
     async def _handle_with_interceptors(self, route: Route, call: Call) -> Any | None:
-        """The response, with all that may step in between."""
+        """Returns the response after each interceptor has had the chance to replace it."""
         interceptors = self._core.interceptors
         try:
             for interceptor in interceptors:
@@ -256,15 +260,15 @@ class Dispatcher:
         return response
 
     def _make_reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
-        response = self._count(route, call, response, began)
+        response = self._count_and_set_throttle_time(route, call, response, began)
         if response is None:
             return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
         route.errors.count(response)
         pieces = _encode(route, call, response)
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms)
 
-    def _count(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
-        """The response as it is sent; the request is counted."""
+    def _count_and_set_throttle_time(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
+        """Counts the request; returns the response, with the throttle time where there is one."""
         took_s = perf_counter() - began
         route.meter.observe_handling(call.request_bytes, took_s, call.waited_s)
         if route.is_deprecated:
@@ -274,8 +278,8 @@ class Dispatcher:
             watcher.note_answer(call, response, took_s)
         return with_throttle_time(response, call.throttle_ms) if call.throttle_ms and response is not None else response
 
-    def _pass_on(self, call: Call, pieces: list[Piece]) -> list[Piece]:
-        """The pieces as interceptors let them go."""
+    def _intercept_pieces(self, call: Call, pieces: list[Piece]) -> list[Piece]:
+        """Returns the pieces as the interceptors leave them."""
         for interceptor in self._core.interceptors:
             pieces = interceptor.before_sending(call, pieces)
         return pieces
@@ -290,7 +294,7 @@ class Dispatcher:
     def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, ServedApi]:
         """The API of a request whose version has no route yet.
 
-        Raises: MalformedFrame where it is not served; only ApiVersions answers other versions then.
+        Raises: MalformedFrame where the API or its version is not served; ApiVersions is found in any version.
         """
         try:
             key = ApiKey(header.api_key)
@@ -311,7 +315,7 @@ class Dispatcher:
         route = self._routes.get((spec.key, version))
         if route is None:
             module = self._modules[spec.key]
-            route = Route(self._core.metrics, spec, version, served, module, self._handle_of(served, module))
+            route = Route(self._core.metrics, spec, version, served, module, self._wrap_handle(served, module))
             self._routes[spec.key, version] = route
         return route
 
@@ -322,7 +326,7 @@ class Dispatcher:
         del frame
         return reply if isinstance(reply, Reply) else await reply
 
-    def _handle_of(self, served: ServedApi, module: ModuleType) -> Handle:
+    def _wrap_handle(self, served: ServedApi, module: ModuleType) -> Handle:
         """The module's `handle`, inside the authorization check if there is an authorizer, and metered if there are
         quotas."""
         authorizer, quotas = self._core.authorizer, self._core.quotas
@@ -363,7 +367,7 @@ async def _await_response(response: Any) -> Any | None:
 
 
 def _make_refusal(route: Route, call: Call, error: Exception) -> Any | None:
-    """The response that says that the whole request failed. Raises: what closes the connection."""
+    """The response that says that the whole request failed. Raises: `error`, if it closes the connection."""
     if isinstance(error, CloseConnection | MalformedFrame):
         raise error
     if not isinstance(error, ApiError):
@@ -372,8 +376,8 @@ def _make_refusal(route: Route, call: Call, error: Exception) -> Any | None:
     return route.module.refuse(call.request, error, call)
 
 
-def _encode_long(route: Route, call: Call, response: Any) -> tuple[list[Piece], Mapping[int, Counter]]:
-    """As `_encode`, and the codes in it, for a worker: those of 90,000 topics take 25 ms."""
+def _encode_and_tally_errors(route: Route, call: Call, response: Any) -> tuple[list[Piece], Mapping[int, Counter]]:
+    """As `_encode`, and tallies the error codes; for a worker thread: 90,000 topics take 25 ms."""
     return _encode(route, call, response), route.errors.tally(response)
 
 

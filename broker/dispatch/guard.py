@@ -74,7 +74,7 @@ async def _authorize_in_turns_and_handle(
 async def _handle_allowed_items(
     module: ModuleType, items: AuthorizedItems, core: "Core", request: Any, call: "Call", judged: _GuardedItems
 ) -> Any | None:
-    """The answers to what is allowed, which has to be done first, then the refusals."""
+    """Handles the allowed items first, then adds the refusals of the others."""
     response, refusals = None, []
     if judged.allowed:
         response = await _await_response(module.handle(core, replace(request, **{items.field: judged.allowed}), call))
@@ -89,7 +89,7 @@ async def _handle_allowed_items(
 
 
 def _merge_responses(response: Any | None, refusals: Sequence[Any], items: AuthorizedItems) -> Any | None:
-    """One response. What it says beside the answers to its items is that of the first."""
+    """One response with the answers of all; its other fields are those of the first."""
     responses = [each for each in (response, *refusals) if each is not None]
     if not responses:
         return None

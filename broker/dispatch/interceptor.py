@@ -29,5 +29,5 @@ class Interceptor:
         return pieces
 
     def loses_marker(self, topic: str, partition: int) -> bool:
-        """Whether the end of a transaction does not reach this partition, though it counts as written."""
+        """Whether the transaction marker does not reach this partition, though it counts as written."""
         return False

@@ -1,4 +1,4 @@
-"""A handler whose requests are counted against quotas; how long the client has to wait is left in the call."""
+"""Wraps a handler so that its requests count against quotas; the call gets the throttle time."""
 
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import replace
@@ -17,7 +17,7 @@ Handle = Callable[[Any, Any, "Call"], Any]
 
 
 def meter(handle: Handle, quotas: ClientQuotas) -> Handle:
-    """`handle`, with what its requests take counted, those that are refused too."""
+    """Wraps `handle`: counts the usage of each request, also of a refused one."""
 
     def handle_and_count(core: Any, request: Any, call: "Call") -> Any:
         call.quota = quota = LimitedRequest(quotas, call.principal.name, call.client_id, call.version)
@@ -47,7 +47,7 @@ async def _await_and_count(
 
 
 class _LoopTimeMeter:
-    """Adds up how long a coroutine has the event loop, without what it waits for."""
+    """Adds up how long a coroutine runs on the event loop, without its waits."""
 
     def __init__(self, spent_s: float) -> None:
         self.spent_s = spent_s
@@ -65,7 +65,7 @@ class _LoopTimeMeter:
                 self.spent_s += perf_counter() - began
             try:
                 sent = yield waits_for
-            except BaseException as fault:  # a cancellation, most likely: it is the handler's
+            except BaseException as fault:  # a cancellation, most likely: the handler gets it
                 step = lambda fault=fault: handling.throw(fault)  # type: ignore[misc]  # noqa: E731
             else:
                 step = lambda sent=sent: handling.send(sent)  # type: ignore[misc]  # noqa: E731

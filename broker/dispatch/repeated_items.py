@@ -1,4 +1,4 @@
-"""What a request names more than once, looked for in turns: it may name very many."""
+"""Finds items that a request names more than once, in turns: it may name very many."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -29,7 +29,7 @@ async def find_repeated_names(names: Iterable[T], turn: Turn) -> set[T]:
 
 
 async def merge_topics(topics: Iterable[TopicWithIndexes], turn: Turn) -> dict[str, dict[int, None]]:
-    """Each topic once, by its name, with each of its partitions once, in the order they are named."""
+    """Each topic once, by its name, with each of its partitions once, in the order of the request."""
     merged: dict[str, dict[int, None]] = {}
     for topic in topics:
         indexes = merged.setdefault(topic.name, {})

@@ -1,4 +1,4 @@
-"""Who looks at requests as they are answered; a broker at which nobody looks pays one comparison a request."""
+"""An observer of answered requests; a broker without one pays one comparison a request."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,4 +10,4 @@ class RequestWatcher(Protocol):
     """Takes note of each request when its response is known."""
 
     def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
-        """`took_s`: since the request was read, what it waited included. It must not raise, and has to be brief."""
+        """`took_s`: the time since the request was read, waits included. It must not raise, and has to be brief."""

@@ -1,8 +1,8 @@
-"""What is declared of an API that this broker answers; the table is in `handlers/__init__.py`.
+"""The declaration of an API that this broker serves; the table is in `handlers/__init__.py`.
 
-An item of a request takes between one and forty microseconds to read, handle and answer (docs/limits.md). APIs that
-clients ask about very many partitions, groups or topics give the loop to others after each item: they may have as many
-as `stepdown.request.max.items` says. The others are handled whole.
+An item of a request takes between one and forty microseconds to read, handle and answer (docs/limits.md). Handlers of
+requests for very many partitions, groups or topics ask their turn after each item: a request may have
+`stepdown.request.max.items`. The others handle a request without a break.
 """
 
 from dataclasses import dataclass

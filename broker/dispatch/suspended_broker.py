@@ -24,7 +24,7 @@ class Suspension(Interceptor):
         self._going.clear()
 
     def end(self) -> None:
-        """What was held goes on, in the order it came on each connection."""
+        """Lets held requests and responses go on, in their order on each connection."""
         self._going.set()
 
     async def before(self, call: "Call") -> Any | None:

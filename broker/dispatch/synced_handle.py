@@ -1,7 +1,6 @@
-"""A handler that changes the metadata, whose answer waits until they are on the disk.
+"""Wraps a handler that changes metadata: its answer waits until the changes are on the disk.
 
-What it changes is written, and in force, before: a worker waits for the disk, once for all changes of a request, and
-others have the loop meanwhile.
+They are written, and in force, before that. A worker thread waits for the disk, once for all changes of a request.
 """
 
 from types import CoroutineType
@@ -11,7 +10,7 @@ from .guard import Handle
 
 
 def sync_before_answer(handle: Handle) -> Handle:
-    """`handle`, which raises DiskFault, too, where what it has changed may not be on the disk."""
+    """Wraps `handle`, which then raises DiskFault, too, where its changes may not be on the disk."""
 
     async def handle_and_sync(broker: Any, request: Any, call: Any) -> Any:
         response = handle(broker, request, call)

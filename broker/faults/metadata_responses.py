@@ -17,7 +17,7 @@ Leader = tuple[int, int]
 
 def leaders_now(cluster: "MetadataImage") -> dict[Place, Leader]:
     """Leader and epoch of each partition, to be shown later."""
-    return {partition.key: (partition.leader_id, partition.leader_epoch) for partition in cluster.partitions()}
+    return {partition.key: (partition.leader_id, partition.leader_epoch) for partition in cluster.local_partitions()}
 
 
 def with_leader(response: MetadataResponse, leader: int, is_meant: Meant) -> MetadataResponse:

@@ -207,14 +207,14 @@ class _Downconversion:
                 if stream.size_bytes:
                     stream.on_done = self._tally.expect(topic.name, stream)
                     return conversion
-                visible_end = partition.visible_end(params.isolation_level, params.replica_id)
-                if not reading.interest.fetch_offset < stream.next_offset < visible_end:
+                visible_end_offset = partition.visible_end_offset(params.isolation_level, params.replica_id)
+                if not reading.interest.fetch_offset < stream.next_offset < visible_end_offset:
                     return conversion
                 offset = stream.next_offset
                 reading.slice = partition.log.read(
                     offset,
                     reading.limit_bytes,
-                    below=visible_end,
+                    below=visible_end_offset,
                     min_one_message=params.limits_are_soft,
                     allow_partial=not params.limits_are_soft,
                 )
@@ -243,7 +243,7 @@ class _Downconversion:
         converted = ConvertedStream(reading.slice, self._make_rules(reading, shows_too_large=is_limited))
         if converted.first_header is None and is_limited and reading.slice.size_bytes:
             assert reading.partition is not None
-            below = reading.partition.visible_end(params.isolation_level, params.replica_id)
+            below = reading.partition.visible_end_offset(params.isolation_level, params.replica_id)
             whole = reading.partition.log.read(offset, reading.limit_bytes, below=below, min_one_message=True)
             most_bytes = max(reading.limit_bytes, OVERFLOW_ENTRY.size)
             converted = ConvertedStream(whole, self._make_rules(reading, shows_too_large=True, most_bytes=most_bytes))

@@ -197,10 +197,10 @@ def _cannot_grow(reading: PartitionReading, params: FetchParams) -> bool:
     partition = reading.partition
     if partition is None:
         return False
-    visible_end = partition.visible_end(params.isolation_level, params.replica_id)
+    visible_end_offset = partition.visible_end_offset(params.isolation_level, params.replica_id)
     if not reading.slice.size_bytes:
-        return reading.interest.fetch_offset > visible_end
-    return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end)
+        return reading.interest.fetch_offset > visible_end_offset
+    return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end_offset)
 
 
 def _read(
@@ -226,7 +226,7 @@ def _read(
     if partition.leader_id != cluster.node_id and not params.may_read_followers:
         cluster.check_led_here(partition)
     if params.rack and params.may_read_followers:
-        preferred = partition.choose_reader(params.rack, interest.fetch_offset, cluster.racks())
+        preferred = partition.find_preferred_read_replica(params.rack, interest.fetch_offset, cluster.racks())
         reading.preferred_replica = NOBODY if preferred is None else preferred
     if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
         reading.divergence = _divergence(partition, interest)

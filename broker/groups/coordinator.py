@@ -356,7 +356,7 @@ class GroupCoordinator:
         """Takes away what is older than its retention, and groups that have nothing left."""
         turn = self._core.turns.begin()
         for group in self.groups:
-            with self._core.rounds.handle_item("offset expiry", group.group_id):
+            with self._core.rounds.catch_item_fault("offset expiry", group.group_id):
                 await self._expire_group_offsets(group, turn)
             await turn.next()
 
@@ -402,7 +402,7 @@ class GroupCoordinator:
         return self._deletions.begin(self._delete_offsets_of_topics(names, self._topic.end_offsets()))
 
     async def _delete_offsets_of_topics(self, names: Collection[str], ends: Mapping[int, int]) -> None:
-        with self._core.rounds.handle_item("deletion of offsets", plural(len(names), "topic")):
+        with self._core.rounds.catch_item_fault("deletion of offsets", plural(len(names), "topic")):
             await self._commits.delete_offsets_of_topics(names, ends, self._core.turns.begin())
 
     def _on_topic_changes(self, names: Collection[str]) -> None:

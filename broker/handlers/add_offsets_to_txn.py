@@ -13,7 +13,7 @@ from ...protocol.errors import ApiError
 from ...protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from ..dispatch.call import Call
 from ..metadata.topic_rules import OFFSETS_TOPIC
-from ..transactions.errors_for_old_producers import code_for
+from ..transactions.errors_for_old_producers import error_code_for_version
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -29,4 +29,4 @@ async def handle(services: "Services", request: AddOffsetsToTxnRequest, call: Ca
 
 
 def refuse(request: AddOffsetsToTxnRequest, error: ApiError, call: Call) -> AddOffsetsToTxnResponse:
-    return AddOffsetsToTxnResponse(error_code=code_for(error, call.version))
+    return AddOffsetsToTxnResponse(error_code=error_code_for_version(error, call.version))

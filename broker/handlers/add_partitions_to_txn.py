@@ -25,7 +25,7 @@ from ...protocol.messages.add_partitions_to_txn import (
 from ..dispatch.call import Call
 from ..metadata.topic_rules import INTERNAL_TOPICS
 from ..security.authorization.access import Access
-from ..transactions.errors_for_old_producers import code_for
+from ..transactions.errors_for_old_producers import error_code_for_version
 from ..transactions.transaction import TopicPartition
 from .offset_commit import has_partition
 
@@ -52,7 +52,7 @@ def refuse(request: AddPartitionsToTxnRequest, error: ApiError, call: Call) -> A
     if call.version >= FIRST_VERSION_OF_BROKERS:
         return AddPartitionsToTxnResponse(error_code=error.code)
     asked = _as_transaction(request)
-    codes = dict.fromkeys(_list_partitions(asked.topics), code_for(error, call.version))
+    codes = dict.fromkeys(_list_partitions(asked.topics), error_code_for_version(error, call.version))
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_make_topic_results(asked, codes))
 
 
@@ -87,7 +87,7 @@ async def _add_partitions(
             return services.transactions.verify(*producer, partitions)
         await services.transactions.add_partitions(*producer, partitions)
     except ApiError as error:
-        return dict.fromkeys(partitions, code_for(error, call.version))
+        return dict.fromkeys(partitions, error_code_for_version(error, call.version))
     return dict.fromkeys(partitions, ErrorCode.NONE)
 
 

@@ -19,11 +19,11 @@ from ..dispatch.call import Call
 from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
     ResourceType,
-    SettingsChange,
+    SettingsChangeRequest,
     change_each,
-    check_changes,
-    replace_broker,
-    replace_topic,
+    check_config_keys,
+    replace_broker_settings,
+    replace_topic_settings,
     resource_type,
 )
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 async def handle(services: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
     replace = partial(
-        _replace_configs, services, change=SettingsChange(by=call.requester, is_check=request.validate_only)
+        _replace_configs,
+        services,
+        change=SettingsChangeRequest(by=call.requester, is_validate_only=request.validate_only),
     )
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
@@ -45,15 +47,15 @@ def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterCo
     return AlterConfigsResponse(responses=[_make_response(resource, error) for resource in request.resources])
 
 
-def _replace_configs(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
+def _replace_configs(services: "Services", resource: AlterConfigsResource, *, change: SettingsChangeRequest) -> None:
     configs = resource.configs
-    check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
+    check_config_keys([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        replace_topic(services.topics, resource.resource_name, texts, change)
+        replace_topic_settings(services.topics, resource.resource_name, texts, change)
     elif kind is ResourceType.BROKER:
-        replace_broker(services.topics, resource.resource_name, texts, change)
+        replace_broker_settings(services.topics, resource.resource_name, texts, change)
     else:
         raise ApiError(
             f"resources of type {resource.resource_type} cannot be changed by AlterConfigs", ErrorCode.INVALID_REQUEST

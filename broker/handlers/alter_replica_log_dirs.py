@@ -40,7 +40,7 @@ def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> 
 
 def _request_move(services: "Services", name: str, index: int, path: str) -> ErrorCode:
     try:
-        services.topics.moves.request(name, index, path)
+        services.topics.moves.request_move(name, index, path)
     except ApiError as error:
         return error.code
     return ErrorCode.NONE

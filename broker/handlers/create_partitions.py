@@ -17,7 +17,7 @@ from ...protocol.messages.create_partitions import (
 )
 from ...protocol.plural import plural
 from ..dispatch.call import Call
-from ..metadata.topic_rules import check_number, check_replica_lists
+from ..metadata.topic_rules import check_new_partition_count, check_replica_lists
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -74,7 +74,7 @@ def _count_new_partitions(services: "Services", asked: CreatePartitionsTopic, *,
             )
         replicas = len(topic.partitions[0].replicas)
         check_replica_lists([each.broker_ids for each in asked.assignments], services.topics.known_brokers, replicas)
-    check_number(added)
+    check_new_partition_count(added)
     return added
 
 

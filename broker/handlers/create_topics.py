@@ -26,7 +26,7 @@ from ...protocol.messages.create_topics import (
 )
 from ...protocol.plural import plural
 from ..dispatch.call import Call
-from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
+from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_new_partition_count
 from ..metadata.topics import NewTopic
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ async def handle(services: "Services", request: CreateTopicsRequest, call: Call)
         except ApiError as error:
             drop_traceback(error)
             failed[topic.name] = error
-    check_number(sum(topic.partitions for topic in planned.values()))
+    check_new_partition_count(sum(topic.partitions for topic in planned.values()))
     if not request.validate_only and planned:
         failed |= await services.topics.create(planned.values())
         for new in (each for each in planned.values() if each.name not in failed):
@@ -77,7 +77,7 @@ def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateT
 async def create_topic(services: "Services", topic: CreatableTopic) -> None:
     """Creates a topic for the broker itself: nobody's rights and quotas count. Raises: ApiError."""
     plan = _plan_topic(services, topic, is_repeated=False)
-    check_number(plan.partitions)
+    check_new_partition_count(plan.partitions)
     for error in (await services.topics.create([plan])).values():
         raise error
 

@@ -21,7 +21,13 @@ from ...protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from ..dispatch.call import Call
-from ..metadata.config_resources import ResourceType, check_is_this_broker, is_cluster_default, loggers, resource_type
+from ..metadata.config_resources import (
+    ResourceType,
+    check_is_this_broker,
+    is_cluster_default,
+    logger_levels,
+    resource_type,
+)
 from ..metadata.topic_rules import check_name
 
 if TYPE_CHECKING:
@@ -132,7 +138,7 @@ def _describe_loggers(services: "Services", name: str, wanted: frozenset[str]) -
             config_type=UNKNOWN_TYPE,
             documentation=None,
         )
-        for logger, level in loggers().items()
+        for logger, level in logger_levels().items()
         if not wanted or logger in wanted
     ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError
 from ...protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from ..dispatch.call import Call
-from ..transactions.errors_for_old_producers import code_for
+from ..transactions.errors_for_old_producers import error_code_for_version
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -26,4 +26,4 @@ async def handle(services: "Services", request: EndTxnRequest, call: Call) -> En
 
 
 def refuse(request: EndTxnRequest, error: ApiError, call: Call) -> EndTxnResponse:
-    return EndTxnResponse(error_code=code_for(error, call.version))
+    return EndTxnResponse(error_code=error_code_for_version(error, call.version))

@@ -22,12 +22,12 @@ from ..dispatch.call import Call
 from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
     ResourceType,
-    SettingsChange,
-    alter_broker,
-    alter_loggers,
-    alter_topic,
+    SettingsChangeRequest,
+    alter_broker_settings,
+    alter_logger_levels,
+    alter_topic_settings,
     change_each,
-    check_changes,
+    check_config_keys,
     resource_type,
 )
 
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 async def handle(
     services: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    alter = partial(_alter_resource, services, change=SettingsChange(by=call.requester, is_check=request.validate_only))
+    alter = partial(
+        _alter_resource,
+        services,
+        change=SettingsChangeRequest(by=call.requester, is_validate_only=request.validate_only),
+    )
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, alter, call.turn)
@@ -51,8 +55,8 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     )
 
 
-def _alter_resource(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
-    check_changes(
+def _alter_resource(services: "Services", resource: AlterConfigsResource, *, change: SettingsChangeRequest) -> None:
+    check_config_keys(
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],
     )
@@ -60,11 +64,11 @@ def _alter_resource(services: "Services", resource: AlterConfigsResource, *, cha
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        alter_topic(services.topics, name, alterations, change)
+        alter_topic_settings(services.topics, name, alterations, change)
     elif kind is ResourceType.BROKER:
-        alter_broker(services.topics, name, alterations, change)
+        alter_broker_settings(services.topics, name, alterations, change)
     elif kind is ResourceType.BROKER_LOGGER:
-        alter_loggers(services.cluster, name, alterations, change)
+        alter_logger_levels(services.cluster, name, alterations, change)
     else:
         raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
 

@@ -97,7 +97,7 @@ async def _find_one_offset(
     # A replica sees all that is written; only consumers (-1) have an isolation level.
     end = partition.log.log_end_offset
     if request.replica_id == CONSUMER:
-        end = partition.visible_end(request.isolation_level)
+        end = partition.visible_end_offset(request.isolation_level)
         if timestamp == LATEST or timestamp >= 0:
             _check_knows_high_watermark(partition, version)
     found = await _find_timestamp_offset(services, partition, timestamp, end) or NOTHING
@@ -138,7 +138,7 @@ async def _find_timestamp_offset(
         return TimestampOffset(timestamp=-1, offset=log.log_start_offset, leader_epoch=epoch)
     if timestamp == LATEST_TIERED:
         return None
-    found = await services.find_by_time(log, None if timestamp == MAX_TIMESTAMP else timestamp)
+    found = await services.find_offset_by_time(log, None if timestamp == MAX_TIMESTAMP else timestamp)
     return found if found is not None and found.offset < end else None
 
 

@@ -33,7 +33,7 @@ from ...protocol.plural import plural
 from ..dispatch.call import Call
 from ..metadata.image import MetadataImage, Topic
 from ..metadata.partition import Partition
-from ..metadata.topic_rules import INTERNAL_TOPICS, check_number, is_legal_name
+from ..metadata.topic_rules import INTERNAL_TOPICS, check_new_partition_count, is_legal_name
 from ..metadata.topics import NewTopic
 from ..security.authorization.access import NOT_ASKED, Access, cluster_operations
 
@@ -184,11 +184,11 @@ async def _create_topics(services: "Services", names: Sequence[str], call: Call)
     for name in names:
         await call.turn.next()
         try:
-            planned.append(services.topics.plan_default(name))
+            planned.append(services.topics.plan_with_defaults(name))
         except ApiError:
             continue  # an illegal or colliding name: unknown for good
     try:
-        check_number(sum(topic.partitions for topic in planned))
+        check_new_partition_count(sum(topic.partitions for topic in planned))
     except ApiError as error:
         log.warning("topics that a client asks for are not created: %s", error)
         return set()

@@ -46,7 +46,7 @@ from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..produce.append import AppendJob, Check, RequestAppend
-from ..produce.response import PartitionOutcome, are_settled, note_failure, response_of, time_out_partitions
+from ..produce.response import PartitionOutcome, note_failure, response_of, time_out_partitions, try_to_settle_all
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _answer(
     services.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
-        if not are_settled(services, waiting):
+        if not try_to_settle_all(services, waiting):
             return _answer_after_replication(services, request, call, outcomes, waiting)
     if request.acks == ACKS_NONE:
         _close_on_failure(outcomes)
@@ -143,7 +143,9 @@ async def _answer_after_replication(
     waiting: Sequence[PartitionOutcome],
 ) -> ResponseOrNone:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
-    await services.produce_purgatory.wait(keys, lambda _: are_settled(services, waiting), max(0, request.timeout_ms))
+    await services.produce_purgatory.wait(
+        keys, lambda _: try_to_settle_all(services, waiting), max(0, request.timeout_ms)
+    )
     time_out_partitions(waiting)
     if call.has_many_items:
         return await services.run_in_worker(response_of, services, outcomes, call)
@@ -241,7 +243,7 @@ async def _produce_by_worker(
     services: "Services", jobs: Sequence[tuple[PartitionOutcome, AppendJob]], call: Call, append: RequestAppend
 ) -> None:
     try:
-        results: Sequence[AppendInfo | Exception] = await append.append_by_worker([job for _, job in jobs])
+        results: Sequence[AppendInfo | Exception] = await append.prepare_in_worker_and_append([job for _, job in jobs])
     except Exception as error:  # as in `_produce`
         results = [error] * len(jobs)
     for (outcome, job), result in zip(jobs, results, strict=True):
@@ -264,7 +266,7 @@ def _admit(
         check_magic(services.settings.stepdown_act_as, records)
     if request.acks not in ACKS:
         raise ApiError(f"acks is -1, 0 or 1, found {request.acks}", ErrorCode.INVALID_REQUIRED_ACKS)
-    outcome.meter = meter = services.metrics.of_topic(name)
+    outcome.meter = meter = services.metrics.meter_of_topic(name)
     meter.requests.value += 1
     if topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)

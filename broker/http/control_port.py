@@ -1,8 +1,8 @@
-"""The control port: JSON over HTTP to what `broker/faults/control_requests.py` answers, from tests in any language.
+"""The control port: JSON over HTTP, for tests in any language; `broker/faults/control_requests.py` answers.
 
 Who reaches it can do anything to the broker, so it listens on the loopback, or asks for a token. Without a token a
-request has to name a loopback address as its host and no origin: a web page in a browser on this machine could come by
-a name that leads here, and may post to any address.
+request needs a loopback address in Host and must not have Origin: otherwise any web page in a browser on this machine
+could send requests here.
 """
 
 import hmac
@@ -19,14 +19,14 @@ from .openapi import openapi
 
 
 class ControlPort(HttpServer):
-    """Answers for one `Control`, whose token it asks for."""
+    """Passes requests that have the token to one `Control`."""
 
     def __init__(self, control: Control) -> None:
         super().__init__({})
         self._control = control
 
     async def _make_page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
-        refusal = self._refusal(request.headers)
+        refusal = self._find_reason_to_refuse(request.headers)
         if refusal is not None:
             return _json_page(HTTPStatus.FORBIDDEN, {"error": refusal})
         try:
@@ -40,7 +40,7 @@ class ControlPort(HttpServer):
             return _json_page(HTTPStatus.OK, openapi(self._control.operations.values()))
         return _json_page(*await self._control.handle(bytes(request.method).decode("ascii", "replace"), path, fields))
 
-    def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    def _find_reason_to_refuse(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         token = self._control.token
         if not token:
             return find_reason_to_refuse_page(headers)

@@ -36,18 +36,18 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
 
 
 def private_pages_of(core: "Core") -> dict[str, MakePage]:
-    """The pages that those may read who may see the page for people."""
+    """The pages for readers who may see the page for people."""
     return {"/clients": ClientsPage(core.clients, core.run_in_worker)}
 
 
-def access_of(core: "Core", lines: PeerLogLimit) -> PageAccess:
-    """The rule of which requests may see the page."""
+def page_access_of(core: "Core", lines: PeerLogLimit) -> PageAccess:
+    """Decides which requests may see the page."""
     delay_ms = core.settings.connection_failed_authentication_delay_ms
     tries = PasswordTries(core.clock, delay_ms, core.metrics.failed_authentications, lines)
     return PageAccess(core.settings.stepdown_page_password or "", tries)
 
 
-def site_of(state: "BrokerState", access: PageAccess) -> PageSite | None:
+def page_site_of(state: "BrokerState", access: PageAccess) -> PageSite | None:
     """The page for people, where the settings allow it."""
     services, settings = state.services, state.services.settings
     if not settings.stepdown_page_enabled:

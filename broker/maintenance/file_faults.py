@@ -1,7 +1,7 @@
-"""Says in the log what is wrong with a single file or with this process: access denied, no descriptors left.
+"""Logs faults of a single file or of this process: access denied, no descriptors left.
 
-Requests may meet the same fault a thousand times a second. It is said once a minute, with how often it came since.
-A disk that fails is said by `storage/directories/offline_directories.py`; a file that is gone, by who misses it.
+Requests may meet the same fault a thousand times a second: it is logged once a minute, with the number of repetitions.
+`storage/directories/offline_directories.py` logs a disk that fails; a missing file is logged by the code that needs it.
 """
 
 import errno
@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class FileFaults:
-    """Listens to the faults of `files`."""
+    """Logs each fault of `files`, at most once a minute."""
 
     def __init__(self, clock: Clock, files: Files) -> None:
         self._lines = LogLineLimit(clock)
         files.on_fault.append(self.note)
 
     def note(self, path: str, fault: DiskFault) -> None:
-        """Says it if it is time to. May be called from any thread."""
+        """Logs the fault, if that is due. May be called from any thread."""
         number = errno_of(fault)
         if number in EXPECTED:
             return

@@ -1,8 +1,8 @@
-"""Before retention or compaction first deletes records of a topic that was taken over, a minute passes.
+"""Delays the first deletion of records of a topic that was taken over by a minute.
 
 Such a topic was kept whole while its settings were not known. Once they are known, the broker logs what it will delete
 first in each partition, and waits a minute before it deletes: time to mend wrong settings. Each log directory has a
-checkpoint of the partitions that still wait; after a restart their minute starts again. The checkpoint is written when
+checkpoint of the partitions that still wait; after a restart the minute starts again. The checkpoint is written when
 topics without settings are loaded, and at a clean stop.
 """
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class FirstDeletionDelay:
-    """Retention and compaction ask it before each deletion."""
+    """Retention and compaction ask `may_delete` before each deletion."""
 
     def __init__(self, clock: Clock, log_manager: LogManager) -> None:
         self._clock = clock
@@ -32,8 +32,8 @@ class FirstDeletionDelay:
         self._saved = frozenset(self._waiting)
         self._given_ms: dict[tuple[str, int], int] = {}
 
-    def watch(self, topics: Iterable["Topic"]) -> None:
-        """The first deletions of these topics, which have no settings now, will be delayed.
+    def delay_deletions_of(self, topics: Iterable["Topic"]) -> None:
+        """Delays the first deletions of these topics, which have no settings now.
 
         The checkpoints are on the disk when this returns. Raises: DiskFault.
         """
@@ -41,20 +41,23 @@ class FirstDeletionDelay:
         self.save()
 
     def forget(self, topics: Iterable["Topic"]) -> None:
-        """The topics are deleted: their partitions wait no more."""
+        """Forgets the partitions of deleted topics."""
         for key in [partition.key for topic in topics for partition in topic.partitions.values()]:
             self._waiting.discard(key)
             self._given_ms.pop(key, None)
 
     def save(self) -> None:
-        """Writes the checkpoints, if other partitions wait than were last written. Raises: DiskFault."""
+        """Writes the checkpoints if the waiting partitions have changed since the last write. Raises: DiskFault."""
         waiting = frozenset(self._waiting)
         if waiting != self._saved:
             self._log_manager.checkpoints.write_awaiting_first_deletion(waiting)
             self._saved = waiting
 
-    def is_over(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:
-        """Whether records of the partition may be deleted now; `describe` tells which would be, and why."""
+    def may_delete(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:
+        """Whether records of the partition may be deleted now.
+
+        If not, the first call logs `describe()` and starts the minute.
+        """
         if partition.key not in self._waiting:
             return True
         given_ms = self._given_ms.get(partition.key)

@@ -18,12 +18,12 @@ class PartitionLoading(ABC):
     """The partitions that are not loaded yet, and the tasks that load them."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, object] = {}  # which loading each of them waits for
+        self._waiting: dict[int, object] = {}  # the loading that each of them waits for
         self._tasks = BackgroundTasks()
 
     @abstractmethod
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
-        """Loads those that are wanted, and says that they are `finish_loading`."""
+        """Loads those that are still wanted, and calls `finish_loading` for each."""
 
     @property
     def is_on(self) -> bool:
@@ -33,16 +33,16 @@ class PartitionLoading(ABC):
         return partition in self._waiting
 
     def is_current(self, partition: int, loading: object) -> bool:
-        """Whether the partition still waits for this loading: it may be led by another broker now, or again by ours."""
+        """Whether the partition still waits for this loading, which leader changes may have cancelled or replaced."""
         return self._waiting.get(partition) is loading
 
     def finish_loading(self, partition: int, loading: object) -> None:
-        """The partition is loaded."""
+        """Marks the partition as loaded."""
         if self.is_current(partition, loading):
             del self._waiting[partition]
 
     def load(self, partitions: Sequence[int]) -> None:
-        """Begins to load; with no partitions it is over at once."""
+        """Begins to load the partitions in a task."""
         if not partitions:
             return
         loading = object()
@@ -50,11 +50,11 @@ class PartitionLoading(ABC):
         self._tasks.begin(self.load_all(partitions, loading))
 
     def cancel(self, partition: int) -> None:
-        """The partition is not to be loaded any more."""
+        """Stops waiting for the partition; `load_all` skips it then."""
         self._waiting.pop(partition, None)
 
     def cancel_all(self) -> None:
-        """The topic was deleted."""
+        """As `cancel`, for all partitions."""
         self._waiting.clear()
 
     async def wait(self) -> None:
@@ -62,14 +62,14 @@ class PartitionLoading(ABC):
         await self._tasks.wait()
 
     async def stop(self) -> None:
-        """Gives up what is not loaded yet."""
+        """Cancels the tasks."""
         await self._tasks.stop()
 
 
-async def read_back(
+async def read_log_entries(
     core: "Core", source: Log, chunk_bytes: int, entries: Callable[[Batch], Iterable[Entry]]
 ) -> AsyncIterator[Entry]:
-    """All entries of a log's batches in their order; others have the loop in between. Raises: ApiError."""
+    """Yields all entries of a log's batches in their order, in turns; `entries` decodes a batch. Raises: ApiError."""
     offset, end = source.log_start_offset, source.log_end_offset
     turn = core.turns.begin()
     while offset < end:

@@ -1,9 +1,9 @@
 """The log cleaner: compacts the logs of topics whose `cleanup.policy` has compact, the dirtiest first.
 
-Work is done by `log.cleaner.threads` threads of its own, below the priority of all others, about a megabyte at a
-time; the loop only puts cleaned segments in place, by renaming. With nothing to do it looks again after
-`log.cleaner.backoff.ms`. Retention of these topics (`compact,delete`, and what DeleteRecords left) is the cleaner's
-too, so that nobody else takes a segment that is being cleaned.
+Its own `log.cleaner.threads` threads, of lower priority, do the work in steps of about a megabyte; the event loop only
+renames cleaned segments into place. With nothing to do it looks again after `log.cleaner.backoff.ms`. The cleaner also
+does the retention of these topics (`compact,delete`, and after DeleteRecords), so that no segment is deleted while it
+is being cleaned.
 
 A log whose cleaning fails is left alone until the next start, whatever the reason (Kafka: `LogCleaningException`,
 `uncleanable-partitions-count`), and the others are cleaned; a disk that fails or is full is tried again.
@@ -55,36 +55,36 @@ class Cleaner:
 
     @property
     def since_last_run_s(self) -> float | None:
-        """Seconds since it looked for work; None before it did."""
+        """Seconds since the cleaner last looked for work; None before it did."""
         return None if self._looked_ms is None else (self._core.clock.monotonic_ms() - self._looked_ms) / 1000
 
     @property
     def active_count(self) -> int:
-        """Logs that are being cleaned now."""
+        """How many logs are being cleaned now."""
         return len(self._cleaning)
 
     @property
     def uncleanable_count(self) -> int:
-        """Logs that it has given up."""
+        """How many logs are set aside because their cleaning failed."""
         return len(self._uncleanable)
 
     # Life
 
     def start(self) -> None:
-        """Nothing happens before `log.cleaner.backoff.ms` have passed."""
+        """Starts the tasks, which first look for work after `log.cleaner.backoff.ms`."""
         if not self._core.settings.log_cleaner_enable:
             return
         self._clean_below = self._core.log_manager.checkpoints.cleaner_offsets()
         self._topics.on_deleted.append(self._forget)
         self._topics.on_configured.append(self._apply_settings)
-        # It makes no more threads than there are tasks that work.
+        # The pool makes only as many threads as there are tasks at work.
         self._threads = WorkerThreads(MOST_THREADS, "cleaner", self._core.clock, nicer_by=NICENESS)
         self._apply_settings()
 
     def _apply_settings(self) -> None:
-        """Brings the tasks to `log.cleaner.threads` and `log.cleaner.backoff.ms` as they are now.
+        """Adapts the tasks to the present `log.cleaner.threads` and `log.cleaner.backoff.ms`.
 
-        One too many ends with the log that it is at. What else is set counts from the next log on.
+        A task that is not wanted any more ends after its present log. Other settings apply from the next log on.
         """
         wanted, backoff_ms = self._core.settings.log_cleaner_threads, self._core.settings.log_cleaner_backoff_ms
         for number in range(len(self._tasks), wanted):
@@ -94,7 +94,7 @@ class Cleaner:
             task.repeat_every(backoff_ms if number < wanted else FOREVER_MS)
 
     async def stop(self) -> None:
-        """Gives up what is being cleaned, within a step's time."""
+        """Cancels the cleaning of logs; each ends after its present step."""
         self._is_stopping = True
         for work in self._cleaning.values():
             work.cancel()
@@ -104,7 +104,7 @@ class Cleaner:
             self._threads.shutdown()
 
     async def wait_until_idle(self) -> None:
-        """Returns when nothing is being cleaned."""
+        """Returns when no log is being cleaned."""
         for task in self._tasks:
             await task.wait_until_idle()
 
@@ -117,13 +117,13 @@ class Cleaner:
     # A round
 
     async def clean_all(self, number: int = 0) -> None:
-        """Lets go of what is too old, then cleans what is due, one log after the other, until nothing is.
+        """Deletes old segments, then cleans one log after the other until none is due.
 
-        In this order, other than Kafka's, as cleaning may join an old segment with a young one. `number` is the task's;
-        one that is not wanted any more leaves the rest to the others.
+        Kafka deletes last, but cleaning may join an old segment with a young one. `number` is the task's: a task that
+        is not wanted any more leaves the rest to the others.
         """
         await self._delete_old_segments_of_compacted_logs()
-        while self._is_wanted(number) and (found := await self._find_dirtiest_log()) is not None:
+        while self._is_task_wanted(number) and (found := await self._find_dirtiest_log()) is not None:
             partition, what = found
             self._in_progress.add(partition.key)
             try:
@@ -135,13 +135,13 @@ class Cleaner:
             self._core.log_manager.checkpoints.write_cleaner_offsets, dict(self._clean_below)
         )
 
-    def _is_wanted(self, number: int) -> bool:
+    def _is_task_wanted(self, number: int) -> bool:
         return not self._is_stopping and number < self._core.settings.log_cleaner_threads
 
     async def _find_compacted_partitions(self) -> list[Partition]:
-        """Compacted partitions that nobody works on."""
+        """Compacted partitions that no task is working on."""
         found, turn = [], self._core.turns.begin()
-        for partition in self._core.cluster.each_partition():
+        for partition in self._core.cluster.each_local_partition():
             if partition.log.config.is_compacted and partition.key not in self._in_progress:
                 found.append(partition)
             await turn.next()
@@ -163,7 +163,7 @@ class Cleaner:
 
     def _may_compact(self, partition: Partition, what: CleanableRange) -> bool:
         text = f"what later records replace in {what.dirty_bytes} bytes below offset {what.end}: cleanup.policy=compact"
-        return self._core.first_deletion_delay.is_over(partition, lambda: [text])
+        return self._core.first_deletion_delay.may_delete(partition, lambda: [text])
 
     def _find_cleanable_range(self, partition: Partition, now_ms: int) -> CleanableRange | None:
         if self._uncleanable.get(partition.key) is partition.log or partition.log.fault is not None:
@@ -179,8 +179,8 @@ class Cleaner:
     # One log
 
     async def _clean(self, partition: Partition, what: CleanableRange) -> bool:
-        """Whether to clean the next log at once."""
-        from .single_log_cleaning import SingleLogCleaning  # what it needs is loaded with the first log that is dirty
+        """Cleans one log; returns whether to clean the next one at once."""
+        from .single_log_cleaning import SingleLogCleaning  # imported with the first dirty log
 
         assert self._threads is not None
         try:
@@ -212,6 +212,6 @@ class Cleaner:
         turn = self._core.turns.begin()
         for partition in await self._find_compacted_partitions():
             if partition.key not in self._in_progress and partition.log.fault is None:
-                with self._core.rounds.handle_item("retention", partition.log.name):
+                with self._core.rounds.catch_item_fault("retention", partition.log.name):
                     await delete_old_segments(self._core, partition, turn)
             await turn.next()

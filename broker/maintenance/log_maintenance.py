@@ -7,11 +7,11 @@
 | recovery points | log.flush.offset.checkpoint.interval.ms | storage, section 1 |
 | log starts | log.flush.start.offset.checkpoint.interval.ms | |
 | high watermarks | replica.high.watermark.checkpoint.interval.ms | |
-| sync of closed segments, late deletions, folders that somebody took away | 1 s, only looks at what is due | |
+| sync of closed segments, late deletions, look for removed folders | 1 s, only looks at what is due | |
 | producers | producer.id.expiration.check.interval.ms | produce, section 7 |
 | client report | 1 min, and at the end | only where stepdown.client.report.file names a file |
 
-Syncing happens in a worker; everything else is short and yields between logs, or between the producers of one.
+A worker thread syncs; everything else is short and yields between logs, or between the producers of a log.
 """
 
 import logging
@@ -40,15 +40,17 @@ SEGMENTS_A_STEP = 16
 log = logging.getLogger(__name__)
 
 MOST_NAMED: Final = 10
-"""Partitions of a directory that have a line each when they go offline together."""
+"""How many partitions of a directory are logged one by one when they go offline together."""
 
 
 async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) -> None:
-    """Deletes what is too old or too much, after its notice if the topic was taken over; a segment of some records is
-    as dear as one of a GB, so others have the loop in between. Raises: DiskFault."""
+    """Deletes segments by the retention settings, in turns; not before the notice if the topic was taken over. Raises:
+
+    DiskFault.
+    """
     now_ms, high_watermark = core.clock.now_ms(), partition.high_watermark
     describe = partial(partition.log.describe_due_deletions, now_ms, high_watermark)
-    if not core.first_deletion_delay.is_over(partition, describe):
+    if not core.first_deletion_delay.may_delete(partition, describe):
         return
     while partition.log.fault is None:
         if partition.log.delete_old_segments(now_ms, high_watermark, most=SEGMENTS_A_STEP) < SEGMENTS_A_STEP:
@@ -57,7 +59,7 @@ async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) ->
 
 
 class LogMaintenance:
-    """The timers of one broker."""
+    """Runs the periodic work of one broker."""
 
     def __init__(self, core: "Core") -> None:
         self._core = core
@@ -75,43 +77,43 @@ class LogMaintenance:
             self._tasks.append(Periodic(name, clock, work, interval_ms, first_ms=min(first_ms, interval_ms)))
         for name, work, interval_ms in (
             ("high watermarks", self._checkpoint_watermarks, settings.replica_high_watermark_checkpoint_interval_ms),
-            ("what is due", self._tidy, TIDY_INTERVAL_MS),
+            ("what is due", self._tidy_logs, TIDY_INTERVAL_MS),
             ("producer expiry", self._expire_producers, settings.producer_id_expiration_check_interval_ms),
         ):
             self._tasks.append(Periodic(name, clock, work, interval_ms))
         if settings.stepdown_client_report_file:
-            self._tasks.append(Periodic("client report", clock, self._write_clients, REPORT_INTERVAL_MS))
+            self._tasks.append(Periodic("client report", clock, self._write_client_report, REPORT_INTERVAL_MS))
 
     async def stop(self) -> None:
         await self.abandon()
-        with self._core.rounds.handle_item("high watermarks", "checkpoint at the stop"):
+        with self._core.rounds.catch_item_fault("high watermarks", "checkpoint at the stop"):
             await self._checkpoint_watermarks()
-        with self._core.rounds.handle_item("first deletions", "checkpoint at the stop"):
+        with self._core.rounds.catch_item_fault("first deletions", "checkpoint at the stop"):
             await self._core.run_in_worker(self._core.first_deletion_delay.save)
         if self._core.settings.stepdown_client_report_file:
-            with self._core.rounds.handle_item("client report", self._core.settings.stepdown_client_report_file):
-                await self._write_clients()
+            with self._core.rounds.catch_item_fault("client report", self._core.settings.stepdown_client_report_file):
+                await self._write_client_report()
 
     async def abandon(self) -> None:
-        """Does nothing any more, and writes nothing either."""
+        """Ends the periodic work, without writing checkpoints."""
         for task in self._tasks:
             await task.stop()
         self._tasks.clear()
 
     async def _delete_old_segments(self) -> None:
-        """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
+        """Deletes segments by the retention settings; the log cleaner does that for compacted topics."""
         turn = self._core.turns.begin()
-        for partition in self._core.cluster.each_partition():
+        for partition in self._core.cluster.each_local_partition():
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
-                with self._core.rounds.handle_item("retention", which.name):
+                with self._core.rounds.catch_item_fault("retention", which.name):
                     await delete_old_segments(self._core, partition, turn)
             await turn.next()
 
     async def _flush(self) -> None:
         turn = self._core.turns.begin()
         for each in tuple(self._core.log_manager.logs.values()):
-            with self._core.rounds.handle_item("flush", each.name):
+            with self._core.rounds.catch_item_fault("flush", each.name):
                 if each.is_due_for_flush(self._core.clock.monotonic_ms()):
                     await self._sync(each, each.plan_flush())
             await turn.next()
@@ -124,33 +126,33 @@ class LogMaintenance:
 
     async def _checkpoint_watermarks(self) -> None:
         marks, turn = {}, self._core.turns.begin()
-        for partition in self._core.cluster.each_partition():
+        for partition in self._core.cluster.each_local_partition():
             marks[partition.key] = partition.high_watermark
             await turn.next()
         await self._core.run_in_worker(self._core.log_manager.checkpoints.write_high_watermarks, marks)
 
-    async def _tidy(self) -> None:
-        """Syncs segments that were closed, deletes files after their delay, takes logs offline whose folder is gone."""
+    async def _tidy_logs(self) -> None:
+        """Syncs closed segments, deletes files after their delay, takes logs offline whose folder is gone."""
         for rolled in self._core.log_manager.take_rolled_logs():
-            with self._core.rounds.handle_item("flush", rolled.name):
+            with self._core.rounds.catch_item_fault("flush", rolled.name):
                 await self._sync(rolled, rolled.plan_flush_of_closed_segments())
         taken = []
         for missing in await self._core.run_in_worker(self._tidy_directories, self._core.clock.monotonic_ms()):
-            with self._core.rounds.handle_item("look for folders", missing.name):
+            with self._core.rounds.catch_item_fault("look for folders", missing.name):
                 if self._core.log_manager.take_offline_if_unusable(missing):
                     taken.append(missing)
-        _report_offline(taken)
+        _log_offline_partitions(taken)
         reason = self._core.log_manager.reason_to_halt
         if reason is not None:
             self._core.fail(reason)
 
     def _tidy_directories(self, now_ms: int) -> list[Log]:
-        """Deletes what is due, and returns the logs whose folder is missing. For a worker."""
+        """Deletes files that are due; returns the logs whose folder is missing. For a worker thread."""
         self._core.log_manager.deletions.delete_due(now_ms)
         return find_logs_without_folder(self._core.log_manager)
 
     async def _sync(self, which: Log, flush: Flush) -> None:
-        """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""
+        """Runs one flush in a worker thread; a disk failure is logged, and `which` takes no more appends."""
         began = perf_counter()
         try:
             await self._core.run_in_worker(flush.run)
@@ -159,7 +161,7 @@ class LogMaintenance:
             log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
         self._core.metrics.flush_duration.observe(perf_counter() - began)
 
-    async def _write_clients(self) -> None:
+    async def _write_client_report(self) -> None:
         core = self._core
         path = core.settings.stepdown_client_report_file
         assert path is not None
@@ -171,14 +173,14 @@ class LogMaintenance:
         now_ms = self._core.clock.now_ms()
         expiration_ms = self._core.settings.producer_id_expiration_ms
         turn = self._core.turns.begin()
-        for partition in self._core.cluster.each_partition():
-            with self._core.rounds.handle_item("producer expiry", partition.log.name):
+        for partition in self._core.cluster.each_local_partition():
+            with self._core.rounds.catch_item_fault("producer expiry", partition.log.name):
                 for _ in partition.log.producers.state.expire(now_ms, expiration_ms):
                     await turn.next()
             await turn.next()
 
 
-def _report_offline(logs: list[Log]) -> None:
+def _log_offline_partitions(logs: list[Log]) -> None:
     for each in logs[:MOST_NAMED]:
         log.error("%s is offline until the broker is started again: %s", each.name, each.fault)
     if len(logs) > MOST_NAMED:
@@ -186,5 +188,5 @@ def _report_offline(logs: list[Log]) -> None:
 
 
 def _write_report(files: Files, path: str, make_document: Callable[[], dict[str, Any]]) -> None:
-    """For a worker."""
+    """Writes the client report. For a worker thread."""
     files.replace(path, render_report(make_document), sync=False)

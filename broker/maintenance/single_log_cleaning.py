@@ -25,13 +25,13 @@ SHORTEST_PAUSE_MS: Final = 10
 LEAST_IO_BYTES: Final = 4096
 LEAST_LOAD_FACTOR: Final = 0.01
 MOST_LOAD_FACTOR: Final = 0.99
-"""Kafka sets no bound to `log.cleaner.io.buffer.load.factor`, and one of 512 bytes for all threads to the buffer."""
+"""Kafka has no bounds for `log.cleaner.io.buffer.load.factor`, and 512 bytes for all threads' buffers."""
 
 log = logging.getLogger(__name__)
 
 
 class SingleLogCleaning:
-    """Cleans what `what` says; `cancel` ends it before its next step."""
+    """Cleans the range `what` of one log; `cancel` ends that before the next step."""
 
     def __init__(self, core: "Core", threads: WorkerThreads, partition: Partition, what: CleanableRange) -> None:
         self._core = core
@@ -55,7 +55,7 @@ class SingleLogCleaning:
 
     @property
     def clean_end(self) -> int:
-        """The log is clean below this offset, once `run` has done all."""
+        """The offset below which the log is clean, once `run` has done all."""
         return self._work.clean_end
 
     def cancel(self) -> None:
@@ -67,26 +67,26 @@ class SingleLogCleaning:
             self._pause.set_result(None)
 
     async def run(self) -> bool:
-        """Whether all was done. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
+        """Cleans the log; returns whether all was done. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
         began = perf_counter()
         steps = self._work.steps()
         try:
             is_done = await self._run_steps(steps)
         finally:
-            await self._in_thread(steps.close)
+            await self._run_in_thread(steps.close)
         if is_done:
             self._report(perf_counter() - began)
         return is_done
 
     async def _run_steps(self, steps: Iterator[int | SegmentExchange]) -> bool:
         while not self._is_cancelled:
-            done_bytes, exchange, is_over = await self._in_thread(_run_some_steps, steps)
+            done_bytes, exchange, is_over = await self._run_in_thread(_run_some_steps, steps)
             if is_over:
                 return True
             if exchange is not None:
                 if not self._swap_in(exchange):
                     return False
-                await self._in_thread(self._core.log_manager.files.sync_directory, exchange.cleaned.directory)
+                await self._run_in_thread(self._core.log_manager.files.sync_directory, exchange.cleaned.directory)
             await self._throttle(done_bytes)
         return False
 
@@ -99,7 +99,7 @@ class SingleLogCleaning:
         return swap_in(partition.log, exchange.cleaned, exchange.replaced, self._core.clock.now_ms())
 
     async def _throttle(self, done_bytes: int) -> None:
-        """Waits as long as `log.cleaner.io.max.bytes.per.second` asks for what was done, unless it is cancelled."""
+        """Waits as long as `log.cleaner.io.max.bytes.per.second` asks for `done_bytes`, unless it is cancelled."""
         self._unpaid_bytes += done_bytes
         pause_ms = 1000 * self._unpaid_bytes / self._core.settings.log_cleaner_io_max_bytes_per_second
         if pause_ms >= SHORTEST_PAUSE_MS and not self._is_cancelled:
@@ -125,12 +125,15 @@ class SingleLogCleaning:
             work.bytes_written / (1 << 20), (what.clean_bytes + what.dirty_bytes) / (1 << 20), seconds,
         )  # fmt: skip
 
-    async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def _run_in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await self._threads.run(partial(work, *args, **kwargs))
 
 
 def _run_some_steps(steps: Iterator[int | SegmentExchange]) -> tuple[int, SegmentExchange | None, bool]:
-    """How many bytes were worked on; the exchange at which it stopped, if any; whether all is done."""
+    """Runs steps of about `STEP_BYTES`.
+
+    Returns the bytes done, the exchange at which it stopped, if any, and whether all is done.
+    """
     done_bytes = 0
     while done_bytes < STEP_BYTES:
         step = next(steps, None)

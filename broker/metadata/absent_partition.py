@@ -1,4 +1,4 @@
-"""A partition that other brokers have: what the image knows of it, without a log."""
+"""A partition that the image knows but whose log is not here: on other brokers, or offline."""
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log import Log
@@ -7,7 +7,7 @@ from ..metadata.partition import Partition
 
 
 class AbsentPartition(Partition):
-    """Who leads the partition; asked for its log it refuses with `code`."""
+    """Knows the partition's leader and replicas; its `log` raises an ApiError with `code`."""
 
     __slots__ = ("_code",)
 

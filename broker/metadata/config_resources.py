@@ -1,4 +1,4 @@
-"""What has settings that clients may see and change: topics, brokers, loggers, by DescribeConfigs' codes.
+"""The resources whose settings clients may see and change, by DescribeConfigs' codes.
 
 | code | resource | name |
 |---|---|---|
@@ -39,7 +39,7 @@ LEVELS = {
     "TRACE": logging.DEBUG - 5,
 }
 HIDDEN = "[hidden]"
-"""For passwords, and for keys of no table: those of one listener may be passwords, too."""
+"""In place of passwords, and of values whose key is in no table: they may be a listener's passwords."""
 log = logging.getLogger(__name__)
 NO_ERROR = ApiError("", ErrorCode.NONE)
 
@@ -77,7 +77,7 @@ def check_is_this_broker(cluster: "MetadataImage", name: str) -> None:
 
 
 class NamedResource(Protocol):
-    """What a request wants changed."""
+    """A resource that a request wants to change."""
 
     @property
     def resource_type(self) -> int: ...
@@ -86,22 +86,22 @@ class NamedResource(Protocol):
 
 
 MOST_KEYS = 500
-"""Of one resource in a request. A broker has some 300; each that is not known is looked for and told in an error."""
+"""The most keys of one resource in a request; a broker has some 300, and an error names each unknown one."""
 
 R = TypeVar("R", bound=NamedResource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsChange:
+class SettingsChangeRequest:
     """Who asks for a change of settings, and whether it shall only be checked."""
 
     by: str
-    is_check: bool = False
+    is_validate_only: bool = False
 
-    def log_values(
+    def log_changes(
         self, resource: str, before: Mapping[str, str], after: Mapping[str, str], keys: Mapping[str, Key]
     ) -> None:
-        """A line with the old and the new value of each setting that changed; "unset" is the default."""
+        """Logs the old and the new value of each setting that changed; "unset" is the default."""
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         texts = [
             f"{name} from {_loggable_value(name, before, keys)} to {_loggable_value(name, after, keys)}"
@@ -119,8 +119,7 @@ def _loggable_value(name: str, texts: Mapping[str, str], keys: Mapping[str, Key]
 async def change_each(
     resources: Sequence[R], repeated: Container[Hashable], change: Callable[[R], None], turn: Turn
 ) -> list[ApiError]:
-    """What went wrong with each resource; `NO_ERROR` where nothing did. One that is in `repeated` is not
-    changed."""
+    """Changes each resource that is not in `repeated`; returns the error of each, `NO_ERROR` for none."""
     errors = []
     for resource in resources:
         error = NO_ERROR
@@ -136,7 +135,7 @@ async def change_each(
     return errors
 
 
-def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
+def check_config_keys(names: Sequence[str], without_value: Sequence[str]) -> None:
     """Raises ApiError INVALID_REQUEST when a key is named twice, has no value where it needs one, or there are more
     than any resource has."""
     if len(names) > MOST_KEYS:
@@ -149,7 +148,9 @@ def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
         raise ApiError(f"no value is given for {', '.join(without_value)}", ErrorCode.INVALID_REQUEST)
 
 
-def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChange) -> None:
+def replace_topic_settings(
+    topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChangeRequest
+) -> None:
     """Replaces a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     if not name:
         raise ApiError("topics have no common defaults; set them on the broker", ErrorCode.INVALID_REQUEST)
@@ -157,24 +158,28 @@ def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], change:
     topics.configuration.topic_settings(texts)
     if name not in topics.cluster.topics:
         raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not change.is_check:
+    if not change.is_validate_only:
         before = topics.cluster.topics[name].overrides
-        topics.configure(name, texts)
-        change.log_values(f"topic {name}", before, texts, TOPIC_KEYS)
+        topics.configure_topic(name, texts)
+        change.log_changes(f"topic {name}", before, texts, TOPIC_KEYS)
 
 
-def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChange) -> None:
+def replace_broker_settings(
+    topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChangeRequest
+) -> None:
     """Replaces the dynamic settings of this broker or of all. Raises ApiError 42."""
     of_cluster = is_cluster_default(topics.cluster, name)
-    if change.is_check:
-        topics.configuration.check_broker(texts, of_cluster=of_cluster)
+    if change.is_validate_only:
+        topics.configuration.check_broker_settings(texts, of_cluster=of_cluster)
         return
     before = topics.configuration.broker_overrides(of_cluster=of_cluster)
     topics.configure_broker(texts, of_cluster=of_cluster)
-    change.log_values("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
+    change.log_changes("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
 
 
-def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChange) -> None:
+def alter_topic_settings(
+    topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChangeRequest
+) -> None:
     """Changes some of a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     topic = topics.cluster.topics.get(name)
     before = {} if topic is None else topic.overrides
@@ -182,42 +187,44 @@ def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], 
         texts = alter(before, alterations, TOPIC_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_topic(topics, name, texts, change)
+    replace_topic_settings(topics, name, texts, change)
 
 
-def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChange) -> None:
+def alter_broker_settings(
+    topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChangeRequest
+) -> None:
     """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
     before = topics.configuration.broker_overrides(of_cluster=is_cluster_default(topics.cluster, name))
     try:
         texts = alter(before, alterations, BROKER_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_broker(topics, name, texts, change)
+    replace_broker_settings(topics, name, texts, change)
 
 
-def loggers() -> dict[str, str]:
+def logger_levels() -> dict[str, str]:
     """The level in force of each logger of this process, by name."""
     names = [name for name, known in logging.root.manager.loggerDict.items() if isinstance(known, logging.Logger)]
     levels = {name: _level_name(logging.getLogger(name).getEffectiveLevel()) for name in sorted(names)}
     return {ROOT_LOGGER: _level_name(logging.root.level), **levels}
 
 
-def alter_loggers(
-    cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], change: SettingsChange
+def alter_logger_levels(
+    cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], change: SettingsChangeRequest
 ) -> None:
     """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
     check_is_this_broker(cluster, name)
-    known = loggers()
+    known = logger_levels()
     for alteration in alterations:
-        _check_logger(alteration, known)
-    if change.is_check:
+        _check_logger_alteration(alteration, known)
+    if change.is_validate_only:
         return
     for alteration in alterations:
         logger = logging.root if alteration.key == ROOT_LOGGER else logging.getLogger(alteration.key)
         logger.setLevel(LEVELS[alteration.text] if alteration.operation is Operation.SET else logging.NOTSET)
 
 
-def _check_logger(alteration: Alteration, known: Mapping[str, str]) -> None:
+def _check_logger_alteration(alteration: Alteration, known: Mapping[str, str]) -> None:
     if alteration.operation not in (Operation.SET, Operation.DELETE):
         raise ApiError(f"{alteration.operation.name} is not supported for loggers", ErrorCode.INVALID_REQUEST)
     if alteration.key not in known:

@@ -1,8 +1,8 @@
 """The effective settings: those given at startup, overridden by dynamic ones.
 
 Precedence: a topic's own value, this broker's dynamic value, the cluster's dynamic default, file and command line,
-built-in default (Kafka 3.9 `DynamicBrokerConfig`). Dynamic values are written before they act, and on the disk before
-the change is answered.
+built-in default (Kafka 3.9 `DynamicBrokerConfig`). Dynamic values are written before they take effect, and on the disk
+before the change is answered.
 """
 
 import logging
@@ -23,13 +23,13 @@ _LOG_FIELDS = tuple(field.name for field in fields(LogConfig))
 log = logging.getLogger(__name__)
 
 
-def log_config(settings: TopicSettings) -> LogConfig:
+def log_config_of(settings: TopicSettings) -> LogConfig:
     """The part of a topic's settings that its logs act on."""
     return LogConfig(**{name: getattr(settings, name) for name in _LOG_FIELDS})
 
 
 class Configuration:
-    """The settings of one broker and of its topics. `layers` and `settings` change, as wholes, with `alter_broker`."""
+    """The settings of one broker and of its topics. Dynamic values replace `layers` and `settings`."""
 
     def __init__(self, static: Layers, store: MetadataStore, node_id: int) -> None:
         self._static = static
@@ -49,7 +49,7 @@ class Configuration:
             raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
 
     def usable_topic_settings(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
-        """As `topic_settings`, but values that cannot be used here are said in the log and left out."""
+        """As `topic_settings`, but logs and leaves out values that cannot be used here."""
         if not overrides:
             return self._without_overrides
         try:
@@ -64,8 +64,8 @@ class Configuration:
         state = self._store.state
         return state.cluster_configs if of_cluster else state.configs_of_brokers.get(self._node_id, {})
 
-    def check_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> Layers:
-        """The layers with all dynamic values of the broker, or of the cluster, replaced.
+    def check_broker_settings(self, texts: Mapping[str, str], *, of_cluster: bool) -> Layers:
+        """Returns the layers with `texts` as all dynamic values of the broker, or of the cluster.
 
         Raises ApiError INVALID_REQUEST, which Kafka keeps for compatibility although INVALID_CONFIG would say more.
         """
@@ -88,19 +88,19 @@ class Configuration:
                     raise ApiError(f"listener {listener}: {key}: {why}", ErrorCode.INVALID_REQUEST)
         return layers
 
-    def alter_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
+    def replace_broker_settings(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
         """Replaces all dynamic values of the broker, or of the cluster; the caller syncs.
 
         Raises ApiError INVALID_REQUEST, DiskFault.
         """
-        layers = self.check_broker(texts, of_cluster=of_cluster)
+        layers = self.check_broker_settings(texts, of_cluster=of_cluster)
         with self._store.change(sync=False) as state:
             state.cluster_configs = dict(layers.cluster)
             state.configs_of_brokers[self._node_id] = dict(layers.broker)
         self._apply_layers(layers)
 
-    def refresh(self) -> bool:
-        """Whether another broker of the cluster has changed dynamic values, which are in force here now."""
+    def reload_stored_values(self) -> bool:
+        """Puts dynamic values into force that another broker has stored; returns whether any have changed."""
         is_same = self.layers.cluster == self._store.state.cluster_configs
         if is_same and self.layers.broker == self.broker_overrides(of_cluster=False):
             return False
@@ -116,7 +116,7 @@ class Configuration:
         self._without_overrides = topic_settings(layers, {})
 
     def _read_dynamic_layers(self) -> Layers:
-        """Stored values that cannot be used any more are said in the log and left out; they stay in the file."""
+        """Logs and leaves out stored values that cannot be used any more; they stay stored."""
         layers = self._static
         for key, text in self.broker_overrides(of_cluster=True).items():
             layers = _lay_over_or_warn(layers, "the cluster", cluster={**layers.cluster, key: text})

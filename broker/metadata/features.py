@@ -1,4 +1,4 @@
-"""Feature levels that the cluster supports and has finalized (KIP-584), as Kafka 3.9 tells them."""
+"""Feature levels that the cluster supports and has finalized (KIP-584), as Kafka 3.9 reports them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class FeatureRange:
     """Levels of one feature, both ends included; `finalized` is the one in force in a new cluster, 0 for none.
 
-    One that is not `is_here` stays at 0: clients would use what this broker does not have.
+    A feature that is not `is_here` stays at level 0: this broker does not have what clients would use.
     """
 
     first: int
@@ -49,12 +49,12 @@ OF_RELEASES: Mapping[str, Mapping[str, FeatureRange]] = {"3.9": SUPPORTED, "4.0"
 
 
 def features_of(release: str | None) -> Mapping[str, FeatureRange]:
-    """The features of a release of Kafka, where the broker acts as that."""
+    """The features of the release that the broker acts as; with None those of this broker."""
     return SUPPORTED if release is None else OF_RELEASES.get(release, {})
 
 
 def levels_in_force(stored: Mapping[str, int], supported: Mapping[str, FeatureRange] = SUPPORTED) -> dict[str, int]:
-    """The levels in force: those that were set, else those of a new cluster; without features at level 0.
+    """The levels in force: those that were set, else those of a new cluster. Features at level 0 are left out.
 
     A new cluster stores the `metadata.version` of 3.9; a broker that acts as another release reports the level of that
     release instead.

@@ -62,12 +62,12 @@ class MetadataImage:
         name = self._names.get(topic_id)
         return None if name is None else self.topics[name]
 
-    def draw_producer_ids_from(self, source: Callable[[], int]) -> None:
-        """Names who hands out producer ids: the store of what survives a restart."""
+    def set_producer_id_source(self, source: Callable[[], int]) -> None:
+        """Sets the function that returns new producer ids."""
         self._producer_ids = source
 
     def next_producer_id(self) -> int:
-        """A producer id that nobody ever had. Raises DiskFault."""
+        """A producer id that was never given out before. Raises DiskFault."""
         if self._producer_ids is None:
             raise RuntimeError("nobody hands out producer ids before the topics are loaded")
         return self._producer_ids()
@@ -90,8 +90,8 @@ class MetadataImage:
         """The rack of each living broker."""
         return {node_id: node.rack for node_id, node in self.brokers.items()}
 
-    def offline_of(self, replicas: Sequence[int]) -> list[int]:
-        """Those that are not living brokers."""
+    def offline_brokers_among(self, replicas: Sequence[int]) -> list[int]:
+        """The ids in `replicas` of brokers that do not live."""
         return [node_id for node_id in replicas if node_id not in self.brokers]
 
     def leader_of(self, partition: Partition) -> int:
@@ -102,21 +102,21 @@ class MetadataImage:
     def offline_replicas(self, partition: Partition) -> list[int]:
         """The replicas of brokers that do not live, and ours if its log is offline."""
         own = [self.node_id] if self.is_offline_here(partition) else []
-        return [*self.offline_of(partition.replicas), *own]
+        return [*self.offline_brokers_among(partition.replicas), *own]
 
     def is_offline_here(self, partition: Partition) -> bool:
         """Whether this broker has a replica whose files cannot be used."""
         is_offline = partition.log.is_offline if partition.is_here else partition.leader_id < 0
         return is_offline and self.node_id in partition.replicas
 
-    def each_partition(self) -> Iterator[Partition]:
+    def each_local_partition(self) -> Iterator[Partition]:
         """The partitions that this broker has a replica of, one after the other; topics may come and go meanwhile."""
         for topic in tuple(self.topics.values()):
             yield from (each for each in tuple(topic.partitions.values()) if each.is_here)
 
-    def partitions(self) -> list[Partition]:
+    def local_partitions(self) -> list[Partition]:
         """All partitions that this broker has a replica of now."""
-        return list(self.each_partition())
+        return list(self.each_local_partition())
 
     def partition(self, topic: str, index: int) -> Partition:
         """The partition. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""

@@ -1,4 +1,4 @@
-"""Kafka's own settings of its internal topics, which hold whatever a directory or its metadata says of them.
+"""The settings that Kafka gives its internal topics.
 
 Sources: Kafka 3.9 `GroupMetadataManager.groupMetadataTopicConfigs`, `TransactionStateManager.transactionTopicConfigs`.
 """
@@ -9,7 +9,7 @@ from ...config import BrokerSettings
 from .topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 
 
-def internal_overrides(name: str, settings: BrokerSettings, most_replicas: int = 1) -> Mapping[str, str]:
+def internal_topic_overrides(name: str, settings: BrokerSettings, most_replicas: int = 1) -> Mapping[str, str]:
     """The overrides that Kafka gives this topic when it makes it; none for a topic that is not internal."""
     if name == OFFSETS_TOPIC:
         return {

@@ -1,7 +1,7 @@
-"""Partitions on their way between log directories, as AlterReplicaLogDirs asks for it.
+"""Moves partitions between log directories, as AlterReplicaLogDirs asks for.
 
-A worker copies what is closed, segment by segment; when little is left, the loop stands still for the rest, so that
-nothing is appended meanwhile. Fetches in flight keep the files that they have begun to send.
+A worker thread copies closed segments, one after the other. When little is left, the event loop copies the rest in one
+step, so that nothing is appended meanwhile. Fetches in flight keep the files that they are sending.
 """
 
 import asyncio
@@ -32,15 +32,18 @@ class LogMoves:
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._moves: dict[tuple[str, int], LogMove] = {}
 
-    def clean_up(self) -> None:
+    def remove_unfinished_copies(self) -> None:
         """Removes copies that a crash left unfinished. Raises DiskFault."""
         log_manager = self._core.log_manager
         for folder in find_unfinished_copies(log_manager.files, log_manager.directories):
             log.info("%s is left of a move that did not finish, and is removed", folder)
             log_manager.files.remove_directory(folder)
 
-    def request(self, name: str, index: int, path: str) -> None:
-        """Begins to move a partition, unless it is there or on its way. Raises ApiError 3, 17 or 57, DiskFault."""
+    def request_move(self, name: str, index: int, path: str) -> None:
+        """Begins to move a partition to `path`, unless it is there or on its way there.
+
+        Raises ApiError 3, 17 or 57, DiskFault.
+        """
         if not fits_future_directory(name, index):
             raise ApiError(
                 f"the name of {name} is too long for its folder to be moved", ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -65,8 +68,8 @@ class LogMoves:
         """The moves that are not finished."""
         return list(self._moves.values())
 
-    def forget(self, topics: Iterable[Topic]) -> None:
-        """Gives up the moves of deleted topics."""
+    def cancel_moves_of(self, topics: Iterable[Topic]) -> None:
+        """Cancels the moves of deleted topics."""
         for topic in topics:
             for index in topic.partitions:
                 self._cancel((topic.name, index))
@@ -77,7 +80,7 @@ class LogMoves:
             await asyncio.wait(list(self._tasks.values()))
 
     async def stop(self) -> None:
-        """Gives up all moves."""
+        """Cancels all moves."""
         tasks = list(self._tasks.values())
         for key in list(self._tasks):
             self._cancel(key)
@@ -100,7 +103,7 @@ class LogMoves:
             del self._tasks[key], self._moves[key]
 
     async def _run_move(self, partition: Partition, move: LogMove) -> None:
-        with self._core.rounds.handle_item("log move", f"{partition.log.name} to {move.destination}"):
+        with self._core.rounds.catch_item_fault("log move", f"{partition.log.name} to {move.destination}"):
             await self._move(partition, move)
 
     async def _move(self, partition: Partition, move: LogMove) -> None:

@@ -2,8 +2,8 @@
 
     log start <= last stable offset <= high watermark <= log end
 
-This is the partition of a broker that is alone: the high watermark is the log end right after each append. In a
-cluster `replication/replicated_partition.py` is in its place.
+This class is for a broker that is alone: its high watermark is always the log end. A cluster uses
+`replication/replicated_partition.py` instead.
 """
 
 from collections.abc import Mapping
@@ -53,17 +53,17 @@ class Partition:
         return self.log.log_end_offset
 
     def check_knows_high_watermark(self) -> None:
-        """Raises ApiError OFFSET_NOT_AVAILABLE while a new leader does not know what is committed."""
+        """Raises ApiError OFFSET_NOT_AVAILABLE while a new leader does not know the high watermark."""
 
     def check_enough_in_sync(self) -> None:
         """Raises ApiError NOT_ENOUGH_REPLICAS where min.insync.replicas asks for more; one replica alone is enough."""
 
     def append(self, prepared: PreparedAppend) -> AppendInfo:
-        """Writes to the log as its leader, and has the followers have it. Raises as `Log.append`."""
+        """Appends to the log as its leader, and makes the records available to followers. Raises as `Log.append`."""
         return self.log.append(prepared, leader_epoch=self.leader_epoch)
 
     def wake_followers(self) -> None:
-        """There is something for them besides records."""
+        """Answers waiting fetches of followers, for news other than records."""
 
     @property
     def last_stable_offset(self) -> int:
@@ -81,8 +81,8 @@ class Partition:
             return high_watermark, stable, self.log.log_end_offset
         return high_watermark, stable, stable if isolation_level == READ_COMMITTED else high_watermark
 
-    def visible_end(self, isolation_level: int, replica_id: int = -1) -> int:
-        """The last of `ends`."""
+    def visible_end_offset(self, isolation_level: int, replica_id: int = -1) -> int:
+        """The first offset that this reader may not see."""
         return self.offset_snapshot(isolation_level, replica_id)[2]
 
     def _last_stable_offset_below(self, high_watermark: int) -> int:
@@ -94,7 +94,7 @@ class Partition:
         return high_watermark if unstable is None else min(unstable, high_watermark)
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """The epoch that counts for `epoch` and where it ends; -1 and -1 if that is not known.
+        """The largest epoch not above `epoch`, and its end offset; -1 and -1 if that is not known.
 
         The leader's own epoch is known even before anything was written in it, and ends where the log ends.
         """
@@ -119,7 +119,7 @@ class Partition:
             return epoch, end_offset
         return None
 
-    def choose_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
+    def find_preferred_read_replica(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
         """The follower that a consumer in this rack is to read from; None: this broker (KIP-392).
 
         `racks` are those of the living brokers.

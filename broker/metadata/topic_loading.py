@@ -4,19 +4,20 @@
 |---|---|---|
 | know the topic | there, with its id | is served |
 | know it | there, without an id | is served, and gets the id |
-| know it | missing | is made, empty: a crash came between remembering and making |
+| know it | missing | is made, empty: a crash came between storing the topic and making the folder |
 | know it, with another id or fewer partitions | there | is set aside as `-stray`, as Kafka does |
 | know it | there twice, with different ids | the one with its id is served, the other set aside |
 | do not know it | there, with an id | is set aside as `-stray` |
 | do not know it | there, without an id | is taken over: somebody put it there |
 | there are none at all | there | is taken over |
 
-What is taken over keeps everything (`unknown_settings.py`). Missing partitions of it are made empty, since clients
-count on numbers without gaps; but an internal topic has as many partitions as its setting says, and those without a
-folder are another broker's: they are absent (`absent_partition.py`), so that no group is looked up in a wrong one.
+A topic that is taken over deletes no records (`unknown_settings.py`). Its missing partitions are made empty, since
+clients expect numbers without gaps. But an internal topic has as many partitions as its setting says, and those without
+a folder are another broker's: they are absent (`absent_partition.py`), so that no group is looked up in a wrong one.
 
-This broker leads what it has. Leader epochs never go down, neither in the metadata nor below what the log has; a log
-that was not closed cleanly starts a new one, so that consumers notice if what they read was lost (KIP-320).
+This broker leads the partitions that it has. Leader epochs never go down, neither in the metadata nor below what the
+log has; a log that was not closed cleanly starts a new one, so that consumers notice if what they read was lost
+(KIP-320).
 """
 
 import logging
@@ -37,9 +38,9 @@ from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 from ...storage.producers.producer_states import highest_producer_id
 from .absent_partition import AbsentPartition
-from .configuration import Configuration, log_config
+from .configuration import Configuration, log_config_of
 from .image import Topic
-from .internal_topics import internal_overrides
+from .internal_topics import internal_topic_overrides
 from .partition import Partition
 from .topic_rules import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .unknown_settings import KEEP_EVERYTHING
@@ -54,11 +55,11 @@ SETTINGS_OF_PARTITIONS = {
 }
 
 
-def load_image(
+def load_topics(
     store: MetadataStore, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Iterator[Topic]:
-    """The topics, after what was half done has been finished. Raises DiskFault."""
-    _check_new_directories(store, log_manager)
+    """Yields the topics, after it has completed what a crash left half done. Raises DiskFault."""
+    _check_and_accept_new_directories(store, log_manager)
     log_manager.resolve_duplicates({name: stored.topic_id for name, stored in store.state.topics.items()})
     if store.is_new and log_manager.logs:
         log.warning(
@@ -71,8 +72,8 @@ def load_image(
     store.skip_producer_ids_below(1 + max(map(last_producer_id, log_manager.logs.values()), default=-1))
     for name, logs in found.items():
         _match_folders(name, logs, store, log_manager, configuration)
-    _complete_internal_topics(store, configuration)
-    _lead_all(store, found, log_manager, node_id)
+    _complete_internal_topic_settings(store, configuration)
+    _lead_own_replicas(store, found, log_manager, node_id)
     _warn_of_other_brokers(store.state.topics.values(), node_id)
     store.save()
     for name, stored in store.state.topics.items():
@@ -82,7 +83,7 @@ def load_image(
 def _match_folders(
     name: str, logs: Logs, store: MetadataStore, log_manager: LogManager, configuration: Configuration
 ) -> None:
-    """Has in `logs` only those that are the topic's, which the metadata know after that."""
+    """Leaves in `logs` only those of the topic, and stores a topic that is taken over."""
     stored = store.state.topics.get(name)
     if stored is None:
         is_known = [opened for opened in logs.values() if opened.topic_id is not None]
@@ -100,8 +101,8 @@ def _match_folders(
             opened.topic_id = stored.topic_id
 
 
-def _check_new_directories(store: MetadataStore, log_manager: LogManager) -> None:
-    """Of a disk that is not mounted, no partition may start empty and take offsets that are given out already.
+def _check_and_accept_new_directories(store: MetadataStore, log_manager: LogManager) -> None:
+    """Keeps partitions of a disk that is not mounted from starting empty, and giving out the same offsets again.
 
     Raises: DiskFault when a log directory is new while partitions, or the metadata, are missing in the others.
     """
@@ -173,11 +174,11 @@ def _configs_without_metadata(name: str) -> Mapping[str, str]:
     return {} if name in INTERNAL_TOPICS else KEEP_EVERYTHING
 
 
-def _complete_internal_topics(store: MetadataStore, configuration: Configuration) -> None:
+def _complete_internal_topic_settings(store: MetadataStore, configuration: Configuration) -> None:
     """Gives internal topics the settings that their records lack, or their records would be deleted by age."""
     for name in INTERNAL_TOPICS & store.state.topics.keys():
         stored = store.state.topics[name]
-        configs = {**internal_overrides(name, configuration.settings), **stored.configs}
+        configs = {**internal_topic_overrides(name, configuration.settings), **stored.configs}
         if configs != stored.configs:
             store.state.topics[name] = replace(stored, configs=dict(configs))
 
@@ -191,7 +192,7 @@ def _most_common_topic_id(name: str, logs: Iterable[Log]) -> UUID:
     return ids.most_common(1)[0][0] if ids else uuid4()
 
 
-def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogManager, node_id: int) -> None:
+def _lead_own_replicas(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogManager, node_id: int) -> None:
     """Makes this broker the leader of the partitions that it has a replica of; the others have no leader."""
     late = 0
     for name, stored in store.state.topics.items():
@@ -210,7 +211,7 @@ def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogM
 
 
 def _warn_of_other_brokers(topics: Iterable[StoredTopic], node_id: int) -> None:
-    """One line where the directory is one of several brokers', or a controller's, which has metadata alone."""
+    """Warns if the directory is one of several brokers', or a controller's, which has metadata alone."""
     replicas = [record.replicas for stored in topics for record in stored.replicas]
     elsewhere = [each for each in replicas if each and node_id not in each]
     if elsewhere:
@@ -242,7 +243,7 @@ def _with_leader_here(
         if opened.log_end_offset:
             latest = opened.epochs.latest
             epoch = max(epoch, latest if log_manager.was_clean(opened.directory) else next_epoch(latest))
-        directories = _directories_of(record, replicas, node_id, log_manager.directory_id(opened.directory))
+        directories = _directory_ids_of(record, replicas, node_id, log_manager.directory_id(opened.directory))
     if is_led and epoch == record.leader_epoch and directories == record.directories:
         return record
     return replace(
@@ -259,7 +260,7 @@ def _with_leader_here(
     )
 
 
-def _directories_of(
+def _directory_ids_of(
     record: PartitionRecord, replicas: tuple[int, ...], node_id: int, directory_id: UUID | None
 ) -> tuple[UUID, ...]:
     known = dict(zip(record.replicas, record.directories, strict=False))
@@ -276,7 +277,7 @@ def _build_topic(
     name: str, stored: StoredTopic, logs: Logs, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Topic:
     settings = configuration.usable_topic_settings(name, stored.configs)
-    config = log_config(settings)
+    config = log_config_of(settings)
     topic = Topic(
         name=name,
         topic_id=stored.topic_id,
@@ -289,7 +290,7 @@ def _build_topic(
     lost = [index for index in missing if log_manager.offline or (name, index) in log_manager.unusable]
     made = [index for index in missing if index not in lost]
     if made:
-        logs = {**logs, **_make_missing(name, stored, made, config, log_manager)}
+        logs = {**logs, **_create_missing_logs(name, stored, made, config, log_manager)}
     for index, record in enumerate(stored.replicas):
         opened = logs.get(index)
         if opened is None:
@@ -307,7 +308,7 @@ def _make_offline_partition(name: str, index: int, record: PartitionRecord) -> A
     return AbsentPartition(name, index, replace(record, leader=NO_LEADER), code=ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-def _make_missing(
+def _create_missing_logs(
     name: str, stored: StoredTopic, missing: list[int], config: LogConfig, log_manager: LogManager
 ) -> Logs:
     log.warning("topic %s: %d of %d partitions have no folder and start empty: %s",

@@ -29,12 +29,12 @@ def is_legal_name(name: str) -> bool:
 
 
 def metric_name(name: str) -> str:
-    """What a topic is called in metrics, where '.' and '_' are the same."""
+    """The topic's name in metrics, where '.' and '_' are the same."""
     return name.replace(".", "_")
 
 
 class CollisionRule:
-    """Knows the topics whose names would be the same in metrics."""
+    """Refuses topics whose name in metrics is that of another topic."""
 
     def __init__(self) -> None:
         self._by_metric_name: dict[str, list[str]] = {}
@@ -109,7 +109,7 @@ def check_replica_lists(
         replication_factor = len(replicas)
 
 
-def check_number(partitions: int) -> None:
+def check_new_partition_count(partitions: int) -> None:
     """Raises ApiError POLICY_VIOLATION when one request makes more partitions than are made at a time."""
     if partitions > MAX_PARTITIONS_A_REQUEST:
         raise ApiError(

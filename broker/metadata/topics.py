@@ -6,8 +6,8 @@
     load      the store gives the image: what a crash left half made is finished, folders that it does not know are set
               aside
 
-So an acknowledged topic is never lost and a deleted one never comes back. In a cluster `replication/topics.py` is in
-its place. Changes run one after the other; they let other work have the loop between partitions.
+So an acknowledged topic is never lost and a deleted one never comes back. A cluster uses `replication/topics.py`
+instead. Changes run one after the other; they let other work have the loop between partitions.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import PartitionRecord
 from ...storage.metadata.preencoded_changes import PreencodedChanges
-from .configuration import Configuration, log_config
+from .configuration import Configuration, log_config_of
 from .image import Topic
-from .internal_topics import internal_overrides
+from .internal_topics import internal_topic_overrides
 from .partition import Partition
-from .topic_loading import load_image
+from .topic_loading import load_topics
 from .topic_rules import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .log_moves import LogMoves
 
 TOLD_AT_ONCE = 250
-"""Deleted topics, some 10 µs each."""
+"""How many deleted topics a callback gets in one call: each takes some 10 µs."""
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +71,9 @@ class Topics:
     """Changes the topics of one broker.
 
     Each callback in `on_deleted` is called with the deleted topics; it may return a task that finishes its work later.
-    `on_changed` are called with topics that were created or got partitions; `on_configured` when dynamic settings of
-    the broker have changed; `on_clients` when access rules or quotas of clients may have; `on_epoch` when a leader's
-    epoch has begun in a partition here (in a cluster).
+    Those in `on_changed` are called with a topic that was created or got partitions, in `on_configured` when dynamic
+    settings have changed, in `on_clients` when ACLs or quotas may have changed, in `on_epoch` with a partition in which
+    a leader epoch has begun (in a cluster).
     """
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
@@ -87,7 +87,7 @@ class Topics:
         self.configuration = Configuration(layers, self.store, core.cluster.node_id)
         self.collisions = CollisionRule()
         self.moves = moves
-        self.on_deleted: list[OnDeleted] = [self.moves.forget, core.first_deletion_delay.forget]
+        self.on_deleted: list[OnDeleted] = [self.moves.cancel_moves_of, core.first_deletion_delay.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
         self.on_clients: list[Callable[[], None]] = []
@@ -99,12 +99,12 @@ class Topics:
         self._lines = LogLineLimit(core.clock)
         self._turn = core.turns.begin()
         core.settings = self.configuration.settings
-        core.cluster.draw_producer_ids_from(self.store.next_producer_id)
+        core.cluster.set_producer_id_source(self.store.next_producer_id)
 
     def load(self) -> None:
-        """Builds the image of what is on the disk. Raises DiskFault."""
-        self.moves.clean_up()
-        for topic in load_image(self.store, self._log_manager, self.configuration, self.cluster.node_id):
+        """Builds the image from what is on the disk. Raises DiskFault."""
+        self.moves.remove_unfinished_copies()
+        for topic in load_topics(self.store, self._log_manager, self.configuration, self.cluster.node_id):
             self.cluster.add(topic)
             self.collisions.add(topic.name)
         self._log_manager.new_logs.prepare_sync()()
@@ -115,10 +115,12 @@ class Topics:
                 "%d partitions are here, and stepdown.max.partitions is %d: they are served, and may take more memory "
                 "than there is", present, self._most_partitions,
             )  # fmt: skip
-        self._core.first_deletion_delay.watch([topic for topic in topics if topic.settings.stepdown_settings_unknown])
+        self._core.first_deletion_delay.delay_deletions_of(
+            [topic for topic in topics if topic.settings.stepdown_settings_unknown]
+        )
 
     async def stop(self) -> None:
-        """Gives up what is still being done."""
+        """Cancels the moves of logs."""
         await self.moves.stop()
 
     # Creation
@@ -140,11 +142,11 @@ class Topics:
         if name in self.cluster.topics:
             raise _make_exists_error(name)
 
-    def plan_default(self, name: str) -> NewTopic:
+    def plan_with_defaults(self, name: str) -> NewTopic:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
         self.check_is_free(name)
         settings = self._core.settings
-        overrides = internal_overrides(name, settings, self.max_replication_factor)
+        overrides = internal_topic_overrides(name, settings, self.max_replication_factor)
         partitions, factor = settings.num_partitions, settings.default_replication_factor
         if name == OFFSETS_TOPIC:
             partitions = settings.offsets_topic_num_partitions
@@ -161,20 +163,20 @@ class Topics:
         )
 
     async def create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
-        """Creates topics; what could not be created, and why, by name."""
+        """Creates topics; returns by name the error of each that could not be created."""
         async with self._changes:
             return await self._create(wanted)
 
     async def ensure(self, name: str) -> Topic:
         """The topic of this name, created with the broker's defaults if it is missing. Raises ApiError.
 
-        One that is there is had at once, whatever else is being created.
+        An existing topic is returned at once, even while others are being created.
         """
         if name in self.cluster.topics:
             return self.cluster.topics[name]
         async with self._changes:
             if name not in self.cluster.topics:
-                failed = await self._create([self.plan_default(name)])
+                failed = await self._create([self.plan_with_defaults(name)])
                 if name in failed:
                     raise failed[name]
                 log.info("topic %s is created: a coordinator needs it", name)
@@ -216,7 +218,7 @@ class Topics:
         return ApiError(message, ErrorCode.POLICY_VIOLATION)
 
     async def _store_and_make(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
-        """Remembers and makes topics; notes what could not be, and why."""
+        """Stores topics and makes their logs; adds to `failed` what could not be created, and why."""
         await self._store_new(new, failed)
         made = []
         for topic, partitions in [(_make_topic(each), each.partitions) for each in new if each.name not in failed]:
@@ -238,7 +240,7 @@ class Topics:
             await self._turn.next()
 
     async def _store_new(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
-        record, stored = self._new_record(), dict[str, StoredTopic]()
+        record, stored = self._new_partition_record(), dict[str, StoredTopic]()
         for topic in new:
             replicas = (record,) * topic.partitions
             stored[topic.name] = StoredTopic(topic_id=topic.topic_id, replicas=replicas, configs=dict(topic.overrides))
@@ -259,22 +261,22 @@ class Topics:
     async def _store_topics(
         self, topics: Mapping[str, StoredTopic | None], encoded: PreencodedChanges | None = None
     ) -> None:
-        """Has topics on the disk, and those that are None no more. Raises: DiskFault, they are as before then."""
+        """Writes topics to the disk, and removes those that are None. Raises: DiskFault, after undoing that."""
         before = {name: self.store.state.topics.get(name) for name in topics}
         with self.store.change(sync=False, encoded=encoded) as state:
             _apply_changes(state.topics, topics)
         try:
             await self._sync_store()
         except DiskFault:
-            # What fails here was said already; what is left of them goes, or is made, at the next start.
+            # A failure here is logged already; the next start removes, or completes, what is left.
             with suppress(DiskFault), self.store.change() as state:
                 _apply_changes(state.topics, before)
             raise
 
     async def sync_metadata(self) -> None:
-        """Returns when all that was written of the metadata is on the disk, and the folders of new partitions are.
+        """Returns when all written metadata, and the folders of new partitions, are on the disk.
 
-        A worker waits for that, which may be a fifth of a second. Raises: DiskFault.
+        A worker thread waits for the disk, up to a fifth of a second. Raises: DiskFault.
         """
         await self._sync_store()
         await self._sync_folders()
@@ -319,13 +321,13 @@ class Topics:
             tell(topic)
 
     async def _make_partitions(self, topic: Topic, indexes: Iterable[int]) -> None:
-        config = log_config(topic.settings)
+        config = log_config_of(topic.settings)
         for index in indexes:
             made = self._log_manager.create(topic.name, index, topic.topic_id, config)
             topic.partitions[index] = self._make_partition(topic.name, index, made)
             await self._turn.next()
 
-    def _new_record(self) -> PartitionRecord:
+    def _new_partition_record(self) -> PartitionRecord:
         """The record of a new partition, which this broker leads."""
         node_id, directory_id = self.cluster.node_id, self._log_manager.sole_directory_id
         directories = (directory_id,) if directory_id is not None else ()
@@ -355,7 +357,7 @@ class Topics:
 
     async def _add_partitions(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         stored = self.store.state.topics[topic.name]
-        replicas = stored.replicas + (self._new_record(),) * (partitions - stored.partitions)
+        replicas = stored.replicas + (self._new_partition_record(),) * (partitions - stored.partitions)
         grown = {topic.name: replace(stored, replicas=replicas)}
         encoded = await self._preencode_topics(grown)
         if (now := self.store.state.topics[topic.name]) is not stored:  # its settings were changed meanwhile
@@ -370,14 +372,14 @@ class Topics:
     # Replicas: alone, a broker leads everything and has nobody to move it to
 
     def elect(self, name: str, index: int, *, is_unclean: bool) -> None:
-        """A preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""
+        """Holds a preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""
         self.cluster.partition(name, index)
         raise ApiError(f"{name}-{index} has its preferred leader", ErrorCode.ELECTION_NOT_NEEDED)
 
     def reassign(self, name: str, index: int, replicas: tuple[int, ...] | None) -> None:
         """Moves a partition to these brokers; None cancels a reassignment in progress. Raises ApiError 3, 39 or 85.
 
-        The only broker of a cluster checks it and has nothing to move.
+        A broker that is alone checks the request and moves nothing.
         """
         self.cluster.partition(name, index)
         if replicas is None:
@@ -390,7 +392,7 @@ class Topics:
 
     # Configuration
 
-    def configure(self, name: str, overrides: Mapping[str, str]) -> None:
+    def configure_topic(self, name: str, overrides: Mapping[str, str]) -> None:
         """Replaces a topic's own settings, at once for its open logs; the caller syncs.
 
         Raises ApiError 3 or 40, DiskFault.
@@ -413,11 +415,11 @@ class Topics:
 
         Raises ApiError 42, DiskFault.
         """
-        self.configuration.alter_broker(texts, of_cluster=of_cluster)
-        self._reconfigure()
+        self.configuration.replace_broker_settings(texts, of_cluster=of_cluster)
+        self._apply_dynamic_settings()
 
-    def _reconfigure(self) -> None:
-        """Acts on settings that have changed."""
+    def _apply_dynamic_settings(self) -> None:
+        """Puts changed dynamic settings into force, for all topics."""
         self._core.settings = self.configuration.settings
         for topic in self.cluster.topics.values():
             self._apply_settings(topic, self.configuration.usable_topic_settings(topic.name, topic.overrides))
@@ -425,13 +427,13 @@ class Topics:
             tell()
 
     def notify_client_change(self) -> None:
-        """Access rules or quotas in the store are others than before: they are in force when it returns."""
+        """Puts ACLs and quotas that have changed in the store into force before it returns."""
         for tell in self.on_clients:
             tell()
 
     def _apply_settings(self, topic: Topic, settings: TopicSettings) -> None:
         topic.settings = settings
-        config = log_config(settings)
+        config = log_config_of(settings)
         for partition in topic.partitions.values():
             if partition.is_here:
                 partition.log.reconfigure(config)
@@ -440,7 +442,7 @@ class Topics:
     # Deletion
 
     async def delete(self, names: Iterable[str]) -> dict[str, ApiError]:
-        """Deletes topics; what could not be deleted, and why, by name."""
+        """Deletes topics; returns by name the error of each that could not be deleted."""
         async with self._changes:
             return await self._delete([name for name in names if name in self.cluster.topics])
 
@@ -463,7 +465,7 @@ class Topics:
         return {}
 
     def _notify_deletion(self, gone: Sequence[Topic]) -> list[asyncio.Task[None]]:
-        """The tasks that have more to do for the deleted topics."""
+        """Calls `on_deleted`; returns the tasks that finish its work."""
         return [task for tell in self.on_deleted if (task := tell(gone)) is not None]
 
     async def _delete_logs(self, topic: Topic) -> None:

@@ -1,4 +1,5 @@
-"""Topics whose settings nobody knows: taken over from folders, while their settings lay in ZooKeeper or elsewhere.
+"""Topics whose settings are unknown: they were taken over from folders, and the settings were in ZooKeeper or
+elsewhere.
 
 Such a topic gets overrides that delete and compact nothing. They are Kafka's own settings, so that Kafka keeps the
 records, too, and `stepdown.settings.unknown` beside them, which Kafka ignores. The topic is served like any other.

@@ -1,4 +1,4 @@
-"""Gauges: what a scrape reads off the broker as it stands."""
+"""Gauges, whose values are read from the broker at each scrape."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -53,7 +53,7 @@ def register_gauges(
     gauge(
         "stepdown_partitions",
         "Partitions on this broker",
-        lambda: sum_as_one_row(1 for _ in core.cluster.each_partition()),
+        lambda: sum_as_one_row(1 for _ in core.cluster.each_local_partition()),
     )
     gauge(
         "stepdown_topics_without_settings",
@@ -80,7 +80,7 @@ def register_gauges(
 
 
 def _count_led(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
-    return sum_as_one_row(each.leader_id == cluster.node_id for each in cluster.each_partition())
+    return sum_as_one_row(each.leader_id == cluster.node_id for each in cluster.each_local_partition())
 
 
 def _count_offline(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
@@ -113,12 +113,14 @@ def _register_log_gauges(core: "Core") -> None:
 def _log_rows(core: "Core", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
     return (
         ((partition.topic_name, str(partition.index)), float(read(partition.log)))
-        for partition in core.cluster.each_partition()
+        for partition in core.cluster.each_local_partition()
     )
 
 
 def _count_producers(core: "Core") -> Iterable[GaugeRow | None]:
-    return sum_as_one_row(len(partition.log.producers.state.producers) for partition in core.cluster.each_partition())
+    return sum_as_one_row(
+        len(partition.log.producers.state.producers) for partition in core.cluster.each_local_partition()
+    )
 
 
 def _parking_rows(core: "Core") -> Iterable[GaugeRow]:

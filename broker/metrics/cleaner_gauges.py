@@ -1,4 +1,4 @@
-"""Compaction: what a scrape reads off the log cleaner."""
+"""Gauges of the log cleaner."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

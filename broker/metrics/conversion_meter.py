@@ -7,13 +7,13 @@ from ...network.metrics.counts import Histogram
 
 @dataclass(frozen=True, slots=True)
 class ConversionMeter:
-    """What the conversions of all requests of one API, Produce or Fetch, took."""
+    """The histograms of conversions of one API, Produce or Fetch."""
 
     seconds: Histogram
     temporary_bytes: Histogram
 
     def observe(self, seconds: float, temporary_bytes: int) -> None:
-        """One request's; both are 0 when nothing was converted."""
+        """Observes one request; both are 0 when nothing was converted."""
         self.temporary_bytes.observe(temporary_bytes)
         if seconds:
             self.seconds.observe(seconds)

@@ -1,7 +1,7 @@
-"""Groups: how many in which state, what they commit, and how far they lag behind.
+"""Gauges of groups: their states, members, commits and lag.
 
-The lag is the sum over a topic's partitions of high watermark minus committed offset. Names of groups come from
-clients, so only the `MOST_SHOWN` largest lags are shown; all else is counted over all groups.
+The lag is the sum over a topic's partitions of high watermark minus committed offset. Clients choose the names of
+groups, so only the `MOST_SHOWN` largest lags are shown; all other gauges count all groups.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ MOST_SHOWN = 500
 
 
 def register_group_gauges(core: "Core", coordinator: "Groups") -> None:
-    """Registers the gauges; none of them makes the coordinator begin."""
+    """Registers the gauges; none of them starts the coordinator."""
     gauge, tally = core.metrics.instruments.gauge, core.metrics.instruments.tally
     gauge("stepdown_groups", "Groups that the coordinator knows", lambda: _count_groups(coordinator()))
     gauge(

@@ -1,6 +1,6 @@
-"""How late the event loop is: a timer that should ring every 100 ms, and when it did.
+"""Measures how late the event loop is, by a timer that should ring every 100 ms.
 
-One thread serves everybody, so whatever holds the loop holds every client; this is where that shows.
+One thread serves all clients, so what holds the loop delays every client, and shows here.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ INTERVAL_MS = 100
 
 
 class LoopDelay:
-    """Observes in `histogram` by how many seconds each ring was late. `now_s` counts seconds from anywhere.
+    """Observes in `histogram` how many seconds late each ring was.
 
-    `on_ring` is called with that, and with the time of the next ring.
+    `now_s` is a monotonic clock. `on_ring` is called with these seconds and the time of the next ring.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a broker counts, by the names of Kafka's beans in Prometheus' manner (see docs/metrics.md)."""
+"""The metrics of a broker, named after Kafka's beans in Prometheus' style (see docs/metrics.md)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -181,8 +181,8 @@ class Metrics:
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
         )
 
-    def of_topic(self, name: str) -> TopicMeter:
-        """What is counted of a topic that there is."""
+    def meter_of_topic(self, name: str) -> TopicMeter:
+        """The counters of an existing topic."""
         meter = self._topic_meters.get(name)
         if meter is None:
             families = (
@@ -195,8 +195,8 @@ class Metrics:
             meter = self._topic_meters[name] = TopicMeter(*(family.of(name) for family in families))
         return meter
 
-    def of_fetch(self, version: int, *, is_follower: bool) -> FetchMeter:
-        """What is counted of a version of Fetch that is served; of followers only the requests."""
+    def meter_of_fetch(self, version: int, *, is_follower: bool) -> FetchMeter:
+        """The counters of a served version of Fetch, for followers or consumers."""
         meter = self._fetch_meters.get((version, is_follower))
         if meter is None:
             requests = self.requests.of("FetchFollower" if is_follower else "FetchConsumer", str(version))
@@ -204,7 +204,7 @@ class Metrics:
         return meter
 
     def forget_topics(self, topics: "Sequence[Topic]") -> None:
-        """Drops what was counted for deleted topics, so that names cannot pile up."""
+        """Drops the counters of deleted topics, so that names cannot pile up."""
         names = [topic.name for topic in topics]
         for name in names:
             self._topic_meters.pop(name, None)

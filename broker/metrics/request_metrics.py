@@ -5,7 +5,7 @@ from .metrics import Metrics
 
 
 class RequestMeter:
-    """The instruments of one API in one version, which is one that is served: clients must not choose labels."""
+    """The instruments of one API in one served version: clients must not choose labels."""
 
     __slots__ = ("_deprecated", "_labels", "_local", "_remote", "_requests", "_send", "_size", "_throttle", "_total")
 
@@ -23,7 +23,7 @@ class RequestMeter:
         self._total: Histogram = phase(api_name, "total", label)
 
     def observe_handling(self, size_bytes: int, seconds: float, waited_s: float) -> None:
-        """A request of `size_bytes` took `seconds`, for `waited_s` of which it was parked."""
+        """Counts a request of `size_bytes` that took `seconds`; it was parked for `waited_s` of them."""
         self._requests.value += 1.0
         self._size.observe(size_bytes)
         self._local.observe(seconds - waited_s)
@@ -33,14 +33,14 @@ class RequestMeter:
             self._remote.observe_zero()
 
     def observe_sending(self, seconds: float, total_s: float) -> None:
-        """Its answer took `seconds` to send, `total_s` since the request came."""
+        """Observes that sending the answer took `seconds`, and the request `total_s` in all."""
         self._send.observe(seconds)
         self._total.observe(total_s)
 
     def count_throttling(self, throttle_ms: int) -> None:
-        """Its client has to wait that long."""
+        """Counts the time that a client has to wait."""
         self._throttle.of(self._labels[0]).value += throttle_ms / 1000
 
     def count_deprecation(self, software_name: str, software_version: str) -> None:
-        """It was in a version that should not be used any more, by this software."""
+        """Counts a request in a deprecated version, by the client's software."""
         self._deprecated.of(*self._labels, software_name, software_version).value += 1.0

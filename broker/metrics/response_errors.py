@@ -1,6 +1,6 @@
-"""Error codes in responses, counted: every `error_code` at any depth, NONE included, as Kafka does (`errorCounts`).
+"""Counts error codes in responses: every `error_code` at any depth, NONE included, as Kafka does (`errorCounts`).
 
-Each class of response has a function written for it, as its codecs are.
+Each class of response has a generated function for it, as for its codecs.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from ...protocol.schema import schema_of
 
 
 class ResponseErrors:
-    """Adds the codes in responses of one class to counters with the labels request and error: `count`."""
+    """Counts the codes in responses of one class. `count(response)` adds to counters by request and error."""
 
     def __init__(self, counters: CounterFamily, request: str, response: type) -> None:
         self._count = _make_count_function(response)
@@ -24,7 +24,7 @@ class ResponseErrors:
         self.count: Callable[[Any], None] = partial(self._count, by_code=self._by_code)
 
     def tally(self, response: Any) -> Mapping[int, Counter]:
-        """The codes in a response, for a worker; `add` counts them."""
+        """Tallies the codes in a response, for a worker thread; `add` counts them then."""
         tally: dict[int, Counter] = defaultdict(Counter)
         self._count(response, by_code=tally)
         return tally
@@ -42,17 +42,17 @@ class _ErrorCounters(dict[int, Counter]):
         self._request = request
 
     def __missing__(self, code: int) -> Counter:
-        counter = self[code] = self._counters.of(self._request, _name(code))
+        counter = self[code] = self._counters.of(self._request, _error_name(code))
         return counter
 
 
-def _name(code: int) -> str:
+def _error_name(code: int) -> str:
     return ErrorCode(code).name if code in ErrorCode._value2member_map_ else "UNKNOWN_SERVER_ERROR"
 
 
 @cache
 def _make_count_function(cls: type) -> Callable[..., None]:
-    """What counts the codes in values of a message class."""
+    """Makes the function that counts the codes in values of a message class."""
     source = CodeBuffer({})
     with source.indent_block("def count(value, by_code):"):
         _write_count_code(source, cls, "value")

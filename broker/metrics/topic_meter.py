@@ -1,4 +1,4 @@
-"""Counters that many requests need, looked up once: those of one topic, and those of one version of Fetch."""
+"""Counters of a topic, and of a version of Fetch, looked up once for many requests."""
 
 from dataclasses import dataclass
 

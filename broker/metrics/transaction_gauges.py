@@ -1,4 +1,4 @@
-"""Transactional ids by state: what a scrape reads off the transaction coordinator."""
+"""Gauge of transactional ids by state."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def register_transaction_gauges(core: "Core", coordinator: "Callable[[], TransactionCoordinator | None]") -> None:
-    """Registers the gauge; it does not make the coordinator begin."""
+    """Registers the gauge; it does not start the coordinator."""
     core.metrics.instruments.gauge(
         "stepdown_transactional_ids",
         "Transactional ids, by state",

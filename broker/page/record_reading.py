@@ -49,7 +49,7 @@ class RecordReading:
         )
         limit = query.limit
         async with self._one_at_a_time:
-            end = partition.visible_end(READ_COMMITTED)
+            end = partition.visible_end_offset(READ_COMMITTED)
             start = await _find_start(self._services, partition, query, limit, end)
             rows, position = await self._read(partition, start, end, limit)
         return {
@@ -92,7 +92,7 @@ async def _find_start(services: "Services", partition: Partition, query: PageQue
     if query.text("offset"):
         return query.number("offset", 0)
     if query.text("time"):
-        found = await services.find_by_time(log, query.number("time", 0))
+        found = await services.find_offset_by_time(log, query.number("time", 0))
         return end if found is None else min(found.offset, end)
     return max(log.log_start_offset, end - limit)
 

@@ -1,6 +1,5 @@
-"""Records on their way into a partition: prepared (inline, or in a worker when that takes longer), appended, announced.
-
-What is refused is counted here, by reason and topic.
+"""Appends a request's records to partitions: prepares them (in the loop, or in a worker thread if that takes longer),
+appends them, and wakes waiting requests. Refused records are counted here, by reason and topic.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,11 +39,11 @@ EXPECTED_FAILURES = (
 
 
 Check = Callable[[], None]
-"""May refuse the records, by an ApiError; it is called in the same turn of the loop as the append."""
+"""Raises an ApiError to refuse the records; called in the same turn of the loop as the append."""
 
 
 class AppendJob(NamedTuple):
-    """Records that a worker prepares for the append to one partition."""
+    """Records for one partition that a worker thread prepares before the append."""
 
     topic: "Topic"
     partition: "Partition"
@@ -53,7 +52,7 @@ class AppendJob(NamedTuple):
 
 
 class RequestAppend:
-    """The append of one request's records to its partitions, one after the other, and what their conversions took.
+    """Appends one request's records to its partitions, and adds up what their conversions took.
 
     `seconds` and `temporary_bytes` are 0 when nothing was converted.
     """
@@ -69,11 +68,9 @@ class RequestAppend:
     def try_append_inline(
         self, topic: "Topic", partition: "Partition", records: memoryview, check: Check | None
     ) -> AppendInfo | None:
-        """Where the records of a client went; None where getting them ready would hold up the event loop.
+        """Appends the records and wakes waiting requests; None where preparing them would hold the event loop too long.
 
-        Waiting readers of the partition have been told.
-
-        Raises: ApiError, of which `RecordErrors` names single records.
+        Raises: ApiError; `RecordErrors` is one that names single records.
         """
         core = self._core
         began = perf_counter()
@@ -91,15 +88,15 @@ class RequestAppend:
             check()
         return core.append(partition, prepared)
 
-    async def append_by_worker(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
-        """As `try_append_inline`, for each job: one worker prepares the records of all of them."""
+    async def prepare_in_worker_and_append(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
+        """Appends the records of each job, after one worker thread has prepared them all."""
         core = self._core
         works = [(job.records, core.append_rules.rules_of(job.topic)) for job in jobs]
         with await core.conversion_budget.claim(working_bytes(works)):
             made = await core.run_in_worker(_prepare_each, works, core.clock.now_ms())
-        return [self._finish(job, *done) for job, done in zip(jobs, made, strict=True)]
+        return [self._append_job(job, *done) for job, done in zip(jobs, made, strict=True)]
 
-    def _finish(self, job: AppendJob, made: PreparedAppend | Exception, seconds: float) -> AppendInfo | Exception:
+    def _append_job(self, job: AppendJob, made: PreparedAppend | Exception, seconds: float) -> AppendInfo | Exception:
         core = self._core
         if isinstance(made, Exception):
             if isinstance(made, ApiError):
@@ -112,7 +109,7 @@ class RequestAppend:
             if job.check is not None:
                 job.check()
             return core.append(job.partition, made)
-        except Exception as error:  # the others go on; the one that asked gets the error
+        except Exception as error:  # the other jobs go on; this one's result is the error
             return error
 
     def _count_conversions(self, topic: "Topic", records: memoryview, prepared: PreparedAppend, seconds: float) -> None:
@@ -126,7 +123,7 @@ class RequestAppend:
 
 
 _Prepared = tuple[PreparedAppend | Exception, float]
-"""The prepared records of one job, or its failure, and the seconds that it took."""
+"""The prepared records of one job, or the exception, and the seconds that preparing took."""
 
 
 def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) -> list[_Prepared]:
@@ -135,7 +132,7 @@ def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) 
         began = perf_counter()
         try:
             made.append((prepare(records, rules, now_ms=now_ms), perf_counter() - began))
-        except Exception as error:  # as in `_finish`
+        except Exception as error:  # as in `_append_job`
             made.append((error, 0.0))
     return made
 

@@ -1,6 +1,6 @@
-"""What became of the partitions of a produce request, and the response that says so.
+"""The outcome for each partition of a produce request, and the response with all of them.
 
-A success may still turn into a failure while the answer waits for other replicas; the records stay all the same.
+A success may still become a failure while the response waits for other replicas; the records stay in the log.
 """
 
 import logging
@@ -41,20 +41,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class PartitionOutcome:
-    """What became of one partition's records: `info`, or the `error` that kept them out."""
+    """The outcome for one partition's records: `info` of the append, or the `error`."""
 
     topic: str
     index: int
     partition: Partition | None = None
     min_in_sync: int = 0
-    meter: TopicMeter | None = None  # of a topic that is known
-    reached_log: bool = True  # not so where the transaction coordinator knows better
+    meter: TopicMeter | None = None  # None for an unknown topic
+    reached_log: bool = True  # False where the transaction coordinator refused them
     info: AppendInfo | None = None
     error: ApiError | None = None
-    is_settled: bool = False  # what becomes of it is known, while others may still wait
+    is_settled: bool = False  # its result is final, while other partitions may still wait
 
     def count_append(self, received_bytes: int) -> None:
-        """The records went into the log; none of them where they were sent twice."""
+        """Counts appended records and their bytes; none where the batch is a duplicate."""
         info, meter = self.info, self.meter
         if meter is not None and info is not None and info.last_offset >= 0:
             meter.bytes_in.value += received_bytes
@@ -66,7 +66,7 @@ class PartitionOutcome:
 
 
 def note_failure(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> ApiError:
-    """The error in the answer for a failure, which is logged and counted here."""
+    """Logs and counts a failure; returns the error for the response."""
     if isinstance(error, DiskFault) or not isinstance(error, ApiError):
         _log_failure(core, outcome, error, client_id)
     if not isinstance(error, ApiError):
@@ -78,7 +78,7 @@ def note_failure(core: "Core", outcome: PartitionOutcome, error: Exception, clie
 
 
 def _log_failure(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> None:
-    """Once a minute for each partition: a producer tries again many times a second."""
+    """Logs once a minute for each partition: a producer retries many times a second."""
     left_out = core.failed_appends.try_to_log((outcome.place, type(error)))
     if left_out is not None:
         trace = None if isinstance(error, ApiError) else error
@@ -86,8 +86,8 @@ def _log_failure(core: "Core", outcome: PartitionOutcome, error: Exception, clie
         log.error("appending to %s for client %r failed%s: %s", outcome.place, client_id, more, error, exc_info=trace)
 
 
-def are_settled(core: "Core", waiting: Sequence[PartitionOutcome]) -> bool:
-    """Whether every partition has its result. A result once found stays, although other partitions are waited for."""
+def try_to_settle_all(core: "Core", waiting: Sequence[PartitionOutcome]) -> bool:
+    """Settles partitions that are replicated or lost their leader; returns whether all are settled now."""
     for outcome in waiting:
         if not outcome.is_settled:
             _try_to_settle(core, outcome)
@@ -95,7 +95,7 @@ def are_settled(core: "Core", waiting: Sequence[PartitionOutcome]) -> bool:
 
 
 def time_out_partitions(waiting: Sequence[PartitionOutcome]) -> None:
-    """Answers REQUEST_TIMED_OUT for what is not settled; the records stay."""
+    """Sets REQUEST_TIMED_OUT for partitions that are not settled; the records stay in the log."""
     for outcome in waiting:
         if not outcome.is_settled:
             place = f"{outcome.topic}-{outcome.index}"
@@ -111,7 +111,10 @@ def _try_to_settle(core: "Core", outcome: PartitionOutcome) -> None:
 
 
 def _final_error(core: "Core", outcome: PartitionOutcome, partition: Partition) -> ApiError | None:
-    """None for a success; NOT_LEADER, or NOT_ENOUGH_REPLICAS_AFTER_APPEND, where the records stay all the same."""
+    """None for a success.
+
+    After NOT_LEADER_OR_FOLLOWER or NOT_ENOUGH_REPLICAS_AFTER_APPEND the records stay in the log.
+    """
     place = f"{outcome.topic}-{outcome.index}"
     if partition.leader_id != core.cluster.node_id:
         return ApiError(f"{place} is led by broker {partition.leader_id} now", ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -131,7 +134,9 @@ def response_of(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call"
         if outcome.error is not None:
             failed.append(outcome)
     responses = [make_topic(name=name, partition_responses=partitions) for name, partitions in by_topic.items()]
-    return make_response(responses=responses, node_endpoints=_new_leaders(core, failed, call) if failed else ())
+    return make_response(
+        responses=responses, node_endpoints=_new_leader_endpoints(core, failed, call) if failed else ()
+    )
 
 
 def _partition_response(outcome: PartitionOutcome, version: int) -> PartitionProduceResponse:
@@ -161,7 +166,7 @@ def _partition_response(outcome: PartitionOutcome, version: int) -> PartitionPro
 
 
 def _log_start_offset(outcome: PartitionOutcome, error: ApiError) -> int:
-    """Known once the records reached the log's checks; left out for failures that a producer handles by itself."""
+    """-1 for records that did not reach the log's checks, and for failures that a producer handles by itself."""
     if outcome.info is not None:
         return outcome.info.log_start_offset
     if outcome.partition is None or not outcome.reached_log or error.code in EXPECTED_FAILURES:
@@ -178,8 +183,8 @@ def _current_leader(outcome: PartitionOutcome, version: int) -> LeaderIdAndEpoch
     return LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
 
 
-def _new_leaders(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call") -> tuple[NodeEndpoint, ...]:
-    """Where the leaders of moved partitions listen, on the caller's listener."""
+def _new_leader_endpoints(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call") -> tuple[NodeEndpoint, ...]:
+    """The endpoints of the leaders of moved partitions, at the caller's listener."""
     found = {}
     for outcome in outcomes:
         node = core.cluster.brokers.get(_current_leader(outcome, call.version).leader_id)

@@ -1,4 +1,4 @@
-"""What the settings of a topic ask of records that are appended to it."""
+"""The rules for appended records that follow from the settings of a topic."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 LOG_APPEND_TIME = "LogAppendTime"
 
 
-def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
-    """What these settings ask of appended records."""
+def append_rules_of(settings: TopicSettings, max_decompressed_bytes: int) -> AppendRules:
+    """The rules that these settings make for appended records."""
     return AppendRules(
         max_message_bytes=settings.max_message_bytes,
         codec=_codec_of(settings.compression_type),
@@ -35,7 +35,7 @@ def _codec_of(compression_type: str) -> Codec | None:
     return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]
 
 
-class RulesByTopic:
+class AppendRulesByTopic:
     """The rules of each topic, made again when its settings change."""
 
     def __init__(self, max_decompressed_bytes: int) -> None:
@@ -49,10 +49,10 @@ class RulesByTopic:
         settings = topic.settings
         known = self._known.get(topic.name)
         if known is None or known[0] is not settings:
-            known = self._known[topic.name] = (settings, append_rules(settings, self._max_decompressed_bytes))
+            known = self._known[topic.name] = (settings, append_rules_of(settings, self._max_decompressed_bytes))
         return known[1]
 
     def forget(self, topics: "Sequence[Topic]") -> None:
-        """Drops what is kept of deleted topics, so that names cannot pile up."""
+        """Drops the rules of deleted topics, so that names cannot pile up."""
         for topic in topics:
             self._known.pop(topic.name, None)

@@ -112,7 +112,7 @@ class Replicas:
         if self.is_reachable:
             turn = self._core.turns.begin()
             for partition in self._led_partitions():
-                with self._core.rounds.handle_item("ISR", partition.log.name):
+                with self._core.rounds.catch_item_fault("ISR", partition.log.name):
                     partition.shrink_isr()
                 await turn.next()
 
@@ -124,7 +124,7 @@ class Replicas:
 
     def _led_partitions(self) -> Iterator[ReplicatedPartition]:
         """The partitions that are led here, one after the other; they may come and go meanwhile."""
-        here = self._core.cluster.each_partition()
+        here = self._core.cluster.each_local_partition()
         return (each for each in here if isinstance(each, ReplicatedPartition) and each.is_leader)
 
     def _wake_followers(self, partition: ReplicatedPartition) -> None:

@@ -119,7 +119,7 @@ class ReplicatedPartition(Partition):
             message = f"{place} has {plural(len(self.isr), 'replica')} in sync, {self.min_in_sync} are asked for"
             raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
 
-    def choose_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
+    def find_preferred_read_replica(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
         """Of the in-sync followers in that rack that have the offset the one that is furthest, then the least behind.
 
         None for the leader where it is in that rack, or nobody is (Kafka: `RackAwareReplicaSelector`).

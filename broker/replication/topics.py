@@ -1,6 +1,6 @@
 """The topics of a broker in a cluster: what is changed here goes to the controller, what it decides comes back.
 
-create, grow, configure, delete -> the controller -> `sync` of every broker: topics, replicas and their roles
+create, grow, configure_topic, delete -> the controller -> `sync` of every broker: topics, replicas and their roles
 """
 
 import logging
@@ -18,7 +18,7 @@ from ...storage.metadata.partition_record import PartitionRecord
 from ..controller.controller import Controller
 from ..controller.partition_change import Election
 from ..metadata.absent_partition import AbsentPartition
-from ..metadata.configuration import log_config
+from ..metadata.configuration import log_config_of
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_loading import last_producer_id
@@ -57,7 +57,7 @@ class ReplicatedTopics(Topics):
 
     def load(self) -> None:
         """As of a single broker. Folders of deleted topics and of partitions that moved away are set aside."""
-        self.moves.clean_up()
+        self.moves.remove_unfinished_copies()
         self._log_manager.accept_new_directories()
         self._checkpointed = self._log_manager.checkpoints.high_watermarks()
         self._log_manager.resolve_duplicates(
@@ -159,8 +159,8 @@ class ReplicatedTopics(Topics):
     def sync(self, names: Iterable[str]) -> None:
         """Brings the image of these topics, of the living brokers and of what else the store has up to date."""
         self.cluster.brokers = self.controller.brokers.nodes()
-        if self.configuration.refresh():
-            self._reconfigure()
+        if self.configuration.reload_stored_values():
+            self._apply_dynamic_settings()
         super().notify_client_change()
         for name in tuple(names):
             self._sync_topic(name)
@@ -233,7 +233,7 @@ class ReplicatedTopics(Topics):
 
     def _open_replica(self, topic: Topic, index: int, record: PartitionRecord) -> Partition:
         """The replica here; where its log cannot be made, a partition that says so."""
-        config = log_config(topic.settings)
+        config = log_config_of(topic.settings)
         try:
             found = self._log_manager.logs.get((topic.name, index))
             if found is None:

@@ -6,13 +6,13 @@ from typing import Any
 
 
 class BackgroundTasks:
-    """Those that have begun and are not over."""
+    """The tasks that have begun and are not over."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs `work` as the task that it returns, in the loop's next turn at the earliest."""
+        """Starts `work` as a task, which first runs in the loop's next turn; returns the task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -7,7 +7,7 @@ from .round_faults import RoundFaults
 
 
 class Timers:
-    """Calls that are put off, at most one for each key."""
+    """Delayed calls, at most one for each key."""
 
     def __init__(self, clock: Clock, rounds: RoundFaults) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class Timers:
         def fire() -> None:
             if self._timers.get(key) is timer:
                 del self._timers[key]
-                with self._rounds.handle_item("timer", key):
+                with self._rounds.catch_item_fault("timer", key):
                     callback()
 
         timer = self._timers[key] = self._clock.call_later(delay_ms, fire)

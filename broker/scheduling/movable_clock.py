@@ -1,8 +1,8 @@
 """A clock that a test can stop, move on and let run again; until then it is the machine's own time.
 
 All that a broker waits for goes by its clock: sessions, transactions, retention, rolling, purgatories, deletions. While
-it is moved on it waits for work in threads, so that how fast they are changes nothing.
-Requests that come while it stands are answered as ever: only time does not pass.
+it is moved on, it waits for worker threads, so that their speed changes nothing. While it is paused, requests are
+answered as ever: only time does not pass.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from ...storage.files.clock import SystemClock
 TURNS = 25
 """Turns of the loop after each timer, for what is ready: a chain of tasks that wake each other needs some."""
 MOST_SWEEPS = 300
-"""Rings of one sweep while time is moved on once, however far: a week costs what its timers cost, not its seconds."""
+"""How often a sweep may ring within one `advance`: a week takes as long as its timers need, not its seconds."""
 
 
 class _Timer:
@@ -32,7 +32,7 @@ class MovableClock:
     """The clock of one event loop."""
 
     def __init__(self, start_ms: int | None = None, *, turns: int = TURNS) -> None:
-        """It begins with the machine's time, or with `start_ms`, standing."""
+        """It begins with the machine's time and runs, or with `start_ms` and is paused."""
         self._turns = turns
         self._loop = asyncio.get_running_loop()
         self._timers: list[tuple[float, int, _Timer]] = []
@@ -44,17 +44,17 @@ class MovableClock:
         self._end_ms = self._spread_ms = 0.0
         self._ahead_ms = 0.0
         self._stands_at_ms: float | None = None if start_ms is None else float(start_ms)
-        self._day_ms = 0 if start_ms is not None else self._machine_day_ms()
+        self._day_ms = 0 if start_ms is not None else self._lead_of_machine_time_ms()
 
     def _loop_ms(self) -> float:
         return self._loop.time() * 1000
 
     def _now(self) -> float:
-        """What has passed, in ms: it never goes back. Timers go by it."""
+        """The monotonic time in ms, by which timers ring."""
         return self._loop_ms() + self._ahead_ms if self._stands_at_ms is None else self._stands_at_ms
 
-    def _machine_day_ms(self) -> int:
-        """How much more the machine's time of day is."""
+    def _lead_of_machine_time_ms(self) -> int:
+        """What the machine's time of day is ahead of `_now`."""
         return SystemClock().now_ms() - int(self._now())
 
     def now_ms(self) -> int:
@@ -80,7 +80,7 @@ class MovableClock:
     def _call_at(self, due_ms: float, callback: Callable[[], object]) -> _Timer:
         timer = _Timer(callback)
         heapq.heappush(self._timers, (due_ms, next(self._numbers), timer))
-        self._wake_for_next()
+        self._schedule_next_ring()
         return timer
 
     async def sleep(self, delay_ms: float) -> None:
@@ -107,30 +107,29 @@ class MovableClock:
     def pause(self) -> None:
         """Time stands still from now on."""
         self._stands_at_ms = self._now()
-        self._wake_for_next()
+        self._schedule_next_ring()
 
     def resume(self) -> None:
         """Time goes on from where it stands."""
         if self._stands_at_ms is not None:
             self._ahead_ms = self._stands_at_ms - self._loop_ms()
             self._stands_at_ms = None
-            self._wake_for_next()
+            self._schedule_next_ring()
 
     def reset(self) -> None:
-        """It has the machine's time of day again, and runs.
+        """The clock runs again, with the machine's time of day.
 
-        What has passed stays passed: what was noted by `monotonic_ms` is as long ago as before, and timers ring when as
-        much time has passed as was left to them.
+        `monotonic_ms` does not jump, so that timers keep the time that was left to them.
         """
         self.resume()
-        self._day_ms = self._machine_day_ms()
+        self._day_ms = self._lead_of_machine_time_ms()
 
     async def advance(self, by_ms: float) -> None:
-        """Moves time on, and rings each timer at its time; what it wakes goes on before the next one rings."""
+        """Moves time on, and rings each timer at its time; the tasks that it wakes run before the next one rings."""
         end = self._now() + by_ms
         self._end_ms, self._spread_ms = end, by_ms / MOST_SWEEPS
         was_running, self._stands_at_ms = self._stands_at_ms is None, self._now()
-        self._wake_for_next()
+        self._schedule_next_ring()
         await self._await_idle()
         while self._timers and self._timers[0][0] <= end:
             due, _, timer = heapq.heappop(self._timers)
@@ -145,14 +144,14 @@ class MovableClock:
 
     async def _await_idle(self) -> None:
         begun = None
-        while begun != self._works_begun:  # what ended in the last of the turns has turns of its own
+        while begun != self._works_begun:  # workers that ended in the last turns wake tasks, too
             await self._nobody_works.wait()
             begun = self._works_begun
             for _ in range(self._turns):
                 await asyncio.sleep(0)
 
-    def _wake_for_next(self) -> None:
-        """While time runs: has the loop call us when the next timer is due."""
+    def _schedule_next_ring(self) -> None:
+        """Asks the loop to call `_ring` when the next timer is due, while time runs."""
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None
@@ -167,4 +166,4 @@ class MovableClock:
             _, _, timer = heapq.heappop(self._timers)
             if timer.callback is not None:
                 timer.callback()
-        self._wake_for_next()
+        self._schedule_next_ring()

@@ -36,12 +36,12 @@ class Periodic:
         self._schedule(interval_ms if first_ms is None else first_ms)
 
     async def stop(self) -> None:
-        """No further run; the one at hand is waited for."""
+        """Starts no further run, and waits for the present one."""
         self.repeat_every(FOREVER_MS)
         await self.wait_until_idle()
 
     def repeat_every(self, interval_ms: int) -> None:
-        """Counts so long from now, or from the end of the run at hand, to the next one; FOREVER_MS: there is none."""
+        """Sets the time to the next run, from now or from the end of the present one; FOREVER_MS: there is none."""
         if interval_ms == self._interval_ms:
             return
         self._interval_ms = interval_ms
@@ -51,7 +51,7 @@ class Periodic:
             self._schedule(interval_ms)
 
     async def wait_until_idle(self) -> None:
-        """Returns when no run is on."""
+        """Returns when the present run has ended."""
         if self._run is not None:
             await asyncio.gather(self._run, return_exceptions=True)
 

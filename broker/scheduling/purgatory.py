@@ -1,7 +1,7 @@
 """Requests that wait for something to happen to a partition, or for their time to run out.
 
-Each event on a key that a `Waiter` watches makes it check whether it is satisfied (Kafka:
-DelayedOperationPurgatory). It is woken at most once, and leaves no trace.
+Each event on a key that a `Waiter` watches makes it check whether it is satisfied (Kafka: DelayedOperationPurgatory). A
+waiter is woken at most once, and forgotten then.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class WaitingPeer(Protocol):
 
     @property
     def allow_frame_reclaim(self) -> Callable[[Callable[[], None]], None]:
-        """Lets others have the memory of the request; the function that it is given is called then, to end the wait."""
+        """Allows others to take the memory of the request; its argument is called then, to end the wait."""
         ...
 
 
@@ -43,16 +43,16 @@ class Waiter:
         try:
             if self._is_satisfied(key):
                 self.done.set_result(None)
-        except Exception as fault:  # the waiter's, not of whom brought the news
+        except Exception as fault:  # it is the waiter's, not that of the caller of `notify`
             self.done.set_exception(fault)
 
     def expire(self) -> None:
-        """Wakes the request as its time is up."""
+        """Wakes the request because its time is up."""
         self.is_late = not self.done.done()
-        self.give_up()
+        self.wake()
 
-    def give_up(self) -> None:
-        """Wakes the request without it."""
+    def wake(self) -> None:
+        """Wakes the request if nothing has woken it yet."""
         if not self.done.done():
             self.done.set_result(None)
 
@@ -60,8 +60,8 @@ class Waiter:
 class Purgatory:
     """Waiters by what they watch, woken in the order in which they came.
 
-    `watched`: the keys that any of them does. Where it is only one, it stands there itself: a dict for each of
-    thousands of partitions was most of what a waiting fetch took.
+    `watched`: the waiters of each key. A single waiter is there without a dict: a dict for each of thousands of
+    partitions was most of the memory of a waiting fetch.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -95,7 +95,7 @@ class Purgatory:
             self._watch(waiter, key)
         self._parked[waiter] = None
         if peer is not None:
-            peer.on_leave = waiter.give_up
+            peer.on_leave = waiter.wake
             peer.allow_frame_reclaim(waiter.expire)
         timer = self._clock.call_later(timeout_ms, waiter.expire)
         try:
@@ -109,7 +109,7 @@ class Purgatory:
             self._forget(waiter, watched)
 
     def notify(self, key: Hashable) -> None:
-        """Something happened to `key`."""
+        """Checks the waiters of `key`, after something happened to it."""
         watchers = self.watched.get(key)
         if isinstance(watchers, Waiter):
             watchers.try_complete(key)
@@ -118,10 +118,10 @@ class Purgatory:
                 waiter.try_complete(key)
 
     def close(self) -> None:
-        """Wakes everybody and lets nobody wait any more."""
+        """Wakes all waiters; nobody waits after that."""
         self._is_closed = True
         for waiter in tuple(self._parked):
-            waiter.give_up()
+            waiter.wake()
 
     def _watch(self, waiter: Waiter, key: Hashable) -> None:
         watchers = self.watched.setdefault(key, waiter)

@@ -2,7 +2,7 @@
 
 A round is one pass over all items of a kind: retention over all logs, expiry over all groups. An exception that leaves
 the loop would end the round for the items after it, each time again. So every item of a round is handled inside
-`RoundFaults.handle_item`; `tests/unit/house/test_rounds.py` finds rounds without it.
+`RoundFaults.catch_item_fault`; `tests/unit/house/test_rounds.py` finds rounds without it.
 """
 
 import logging
@@ -27,11 +27,11 @@ class RoundFaults:
         self._count = count
 
     @contextmanager
-    def handle_item(self, work: str, name: object) -> Iterator[None]:
-        """Around the handling of one item: its fault is counted and logged, and the round goes on.
+    def catch_item_fault(self, work: str, name: object) -> Iterator[None]:
+        """Counts and logs an exception of the block, which handles one item; the round goes on.
 
-        A fault that the code foresees (an ApiError, a full disk for one) has a line, any other its traceback, at most
-        once a minute for each item.
+        An ApiError (a full disk, say) is logged as a line, any other exception with its traceback, at most once a
+        minute for each item.
         """
         try:
             yield

@@ -2,8 +2,8 @@
 890).
 
 Every change goes to `__transaction_state` first. EndTxn is answered once its decision is written; the markers follow,
-for a few partitions in the same turn of the loop. After a restart decided transactions get the rest of their markers,
-and open ones are left to their producers or to their timeouts.
+for a few partitions in the same turn of the loop. After a restart the coordinator writes the missing markers of decided
+transactions, and leaves open ones to their producers or timeouts.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 from ..scheduling.periodic_task import Periodic
-from .markers import Markers
+from .markers import MarkerWriter
 from .registry import TransactionRegistry
 from .state_topic import StateTopic
 from .transaction import TopicPartition, Transaction, TransactionMetadata, is_exhausted
 from .transaction_completer import TransactionCompleter
 from .transaction_loading import TransactionLoading
-from .transaction_status import PREPARED, TransactionStatus, end_error
+from .transaction_status import PREPARED, TransactionStatus, end_txn_error
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -49,18 +49,24 @@ class TransactionCoordinator:
         core: "Core",
         topics: "Topics",
         groups: "Callable[[], GroupCoordinator]",
-        markers_of: Callable[[int], Markers | None] = lambda _: None,
+        markers_of: Callable[[int], MarkerWriter | None] = lambda _: None,
     ) -> None:
-        """`groups` gives the group coordinator, which begins then if it has not; `markers_of` another broker's."""
+        """`groups` returns the group coordinator, and starts it if need be; `markers_of` the marker writer of a
+        broker.
+        """
         self._topics = topics
         self._groups = groups
         self.transactions = TransactionRegistry()
-        self.markers = Markers(core, groups, markers_of)
+        self.markers = MarkerWriter(core, groups, markers_of)
         self._core = core
         self._topic = StateTopic(core, topics)
         self._completer = TransactionCompleter(core, self._topic, self.markers, self.write)
         self._loading = TransactionLoading(
-            core.rounds, self._topic, self.transactions, self._skip_producer_ids_below, self._resume
+            core.rounds,
+            self._topic,
+            self.transactions,
+            self._skip_producer_ids_in_log,
+            self._complete_decided_transactions,
         )
         self._periodic: list[Periodic] = []
         self._lines = PeerLogLimit(core.clock)
@@ -69,11 +75,11 @@ class TransactionCoordinator:
     # Life
 
     def start(self) -> None:
-        """Begins to load what is stored; requests are answered from now on."""
+        """Begins to load the stored transactions; requests are answered from now on."""
         settings, clock = self._core.settings, self._core.clock
         self._is_active = True
         self._topics.on_deleted.append(self._on_topic_deletions)
-        self._topics.on_epoch.append(self._on_epoch)
+        self._topics.on_epoch.append(self._on_leader_change)
         self._loading.start()
         abort_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expire_ms = settings.transaction_remove_expired_transaction_cleanup_interval_ms
@@ -83,7 +89,7 @@ class TransactionCoordinator:
         ]
 
     async def await_loading(self) -> None:
-        """Returns when all that was stored at the start is there."""
+        """Returns when all stored transactions are loaded."""
         await self._loading.wait()
 
     async def await_markers(self) -> None:
@@ -91,33 +97,35 @@ class TransactionCoordinator:
         await self._completer.wait()
 
     def hold_markers(self) -> None:
-        """Leaves decided transactions without markers, so that one can look at the state before the markers."""
+        """Leaves decided transactions without markers, so that tests can look at that state."""
         self._completer.gate.clear()
 
     def release_markers(self) -> None:
         self._completer.gate.set()
 
     async def stop(self) -> None:
-        """No marker is written any more; what is left of them is written after the next start."""
+        """Writes no more markers; missing ones are written after the next start."""
         self._is_active = False
         for task in self._periodic:
             await task.stop()
         await self._loading.stop()
         await self._completer.stop()
 
-    async def _resume(self, partitions: Sequence[int]) -> None:
-        """The groups come first: their offsets have to be there when markers decide about them."""
+    async def _complete_decided_transactions(self, partitions: Sequence[int]) -> None:
+        """Completes decided transactions of these partitions, once the groups are loaded: markers may commit
+        offsets.
+        """
         await self._groups().await_loading()
         for transaction in self.transactions:
-            with self._core.rounds.handle_item("completion", transaction.transactional_id):
+            with self._core.rounds.catch_item_fault("completion", transaction.transactional_id):
                 if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
                     self._completer.begin(transaction)
 
     def _index_of(self, transaction: Transaction) -> int:
         return self._topic.partition_of(transaction.transactional_id)
 
-    def _on_epoch(self, partition: Partition) -> None:
-        """A partition has a new leader: its ids are read if that is this broker, else they are another's."""
+    def _on_leader_change(self, partition: Partition) -> None:
+        """Forgets the ids of a partition that has a new leader, and loads them if that is this broker."""
         if partition.topic_name != TRANSACTION_TOPIC:
             return
         index = partition.index
@@ -128,8 +136,8 @@ class TransactionCoordinator:
         if self._topic.has_records(index):
             self._loading.load([index])
 
-    def _skip_producer_ids_below(self) -> None:
-        """No producer id that occurs in the log is handed out again."""
+    def _skip_producer_ids_in_log(self) -> None:
+        """Makes sure that producer ids in the log are not given out again."""
         highest = highest_producer_id(transaction.now.producer_id for transaction in self.transactions)
         store = self._topics.store
         if highest >= store.state.next_producer_id:
@@ -141,7 +149,7 @@ class TransactionCoordinator:
             self._forget_all()
 
     def _forget_all(self) -> None:
-        """The topic that holds all transactions was deleted."""
+        """Forgets all transactions, since their topic was deleted."""
         self._loading.cancel_all()
         self.transactions.clear()
 
@@ -184,14 +192,14 @@ class TransactionCoordinator:
     # Writing
 
     async def write(self, transaction: Transaction, following: TransactionMetadata) -> None:
-        """Brings a transaction to its next state: in the log first, then here. Raises: ApiError; nothing changed."""
-        transaction.begin(following)
+        """Writes the next state to the log, then puts it into force. Raises: ApiError, and keeps the old state."""
+        transaction.begin_transition(following)
         transactional_id = transaction.transactional_id
         record = TransactionRecord(transactional_id=transactional_id, value=following.as_value())
         try:
             await self._topic.write(self._topic.partition_of(transactional_id), [record], following.timeout_ms)
         except BaseException:
-            transaction.cancel()
+            transaction.cancel_transition()
             raise
         transaction.complete_transition()
         if following.state in RESULTS:
@@ -202,9 +210,9 @@ class TransactionCoordinator:
     async def init_producer(
         self, transactional_id: str, timeout_ms: int, former: tuple[int, int] | None
     ) -> tuple[int, int]:
-        """Producer id and epoch; an open transaction of the id's former producer is aborted first.
+        """Returns the producer id and epoch, after aborting an open transaction of the former producer.
 
-        `former` is the id and epoch that the producer says it had.
+        `former` is the producer id and epoch that the request names.
 
         Raises: ApiError CONCURRENT_TRANSACTIONS while the former transaction ends, PRODUCER_FENCED, 50, 42, 14, 15, 16.
         """
@@ -226,25 +234,25 @@ class TransactionCoordinator:
             transaction.check_producer_of_init(*former)
         transaction.check_not_completing()
         if transaction.now.state is TransactionStatus.ONGOING:
-            await self._fence(transaction)
+            await self._fence_and_abort(transaction)
             message = f"the open transaction of {transactional_id} is being aborted"
             raise ApiError(message, ErrorCode.CONCURRENT_TRANSACTIONS)
         expected_epoch = None if former is None else former[1]
-        await self.write(transaction, self._next_producer(transaction, expected_epoch, timeout_ms))
+        await self.write(transaction, self._prepare_new_producer(transaction, expected_epoch, timeout_ms))
         return transaction.now.producer_id, transaction.now.producer_epoch
 
-    def _next_producer(
+    def _prepare_new_producer(
         self, transaction: Transaction, expected_epoch: int | None, timeout_ms: int
     ) -> TransactionMetadata:
         now_ms, epoch = self._core.clock.now_ms(), transaction.now.producer_epoch
         if is_exhausted(epoch) and expected_epoch in (None, epoch):
             producer_id = self._core.cluster.next_producer_id()
             is_named = expected_epoch is not None
-            return transaction.next_producer(producer_id, timeout_ms, now_ms, keep_last_epoch=is_named)
-        return transaction.next_epoch(expected_epoch, timeout_ms, now_ms)
+            return transaction.prepare_new_producer_id(producer_id, timeout_ms, now_ms, keep_last_epoch=is_named)
+        return transaction.prepare_next_epoch(expected_epoch, timeout_ms, now_ms)
 
-    async def _fence(self, transaction: Transaction) -> None:
-        await self.write(transaction, transaction.fence(self._core.clock.now_ms()))
+    async def _fence_and_abort(self, transaction: Transaction) -> None:
+        await self.write(transaction, transaction.prepare_fence(self._core.clock.now_ms()))
         self._completer.begin(transaction)
 
     # Transactions
@@ -279,12 +287,15 @@ class TransactionCoordinator:
         return {each: ErrorCode.NONE if each in present else ErrorCode.TRANSACTION_ABORTABLE for each in partitions}
 
     async def end(self, transactional_id: str, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
-        """Returns when the decision is written, or was before. Raises: ApiError 48, 49, 90, 51, 42, 14, 15, 16."""
+        """Returns when the decision is in the log, where it may be already.
+
+        Raises: ApiError 48, 49, 90, 51, 42, 14, 15, 16.
+        """
         transaction = await self._find(transactional_id, producer_id, producer_epoch)
         transaction.check_not_pending()
         state = transaction.now.state
         if state is not TransactionStatus.ONGOING:
-            answer = end_error(state, committed=committed)
+            answer = end_txn_error(state, committed=committed)
             if answer:
                 wanted = "commit" if committed else "abort"
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
@@ -298,10 +309,10 @@ class TransactionCoordinator:
     # Periodic
 
     async def abort_timed_out(self) -> None:
-        """Aborts transactions that are open for longer than their producers asked for, and fences the producers."""
+        """Aborts transactions that are open for longer than their timeout, and fences their producers."""
         turn = self._core.turns.begin()
         for transaction in self.transactions:
-            with self._core.rounds.handle_item("transaction timeouts", transaction.transactional_id):
+            with self._core.rounds.catch_item_fault("transaction timeouts", transaction.transactional_id):
                 if transaction.has_timed_out(self._core.clock.now_ms()):
                     await self._abort_timed_out(transaction)
             await turn.next()
@@ -310,7 +321,7 @@ class TransactionCoordinator:
         name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
         line = f"the transaction of {quote_for_log(name)} is open for more than {timeout_ms} ms and is aborted"
         self._lines.log_info(log, name[:KEY_CHARACTERS], line)
-        await self._fence(transaction)
+        await self._fence_and_abort(transaction)
         self._core.metrics.transactions_timed_out.add()
 
     async def remove_expired_ids(self) -> None:
@@ -318,13 +329,13 @@ class TransactionCoordinator:
         expired: dict[int, list[Transaction]] = {}
         turn = self._core.turns.begin()
         for transaction in self.transactions:
-            with self._core.rounds.handle_item("transactional id expiry", transaction.transactional_id):
+            with self._core.rounds.catch_item_fault("transactional id expiry", transaction.transactional_id):
                 if self._has_expired(transaction):
                     expired.setdefault(self._index_of(transaction), []).append(transaction)
             await turn.next()
         for index, gone in expired.items():
             for at in range(0, len(gone), TOMBSTONES_A_BATCH):
-                with self._core.rounds.handle_item("transactional id expiry", f"{TRANSACTION_TOPIC}-{index}"):
+                with self._core.rounds.catch_item_fault("transactional id expiry", f"{TRANSACTION_TOPIC}-{index}"):
                     await self._remove(index, gone[at : at + TOMBSTONES_A_BATCH])
                 await turn.next()
 
@@ -333,12 +344,12 @@ class TransactionCoordinator:
         return transaction.has_expired(self._core.clock.now_ms(), expiration_ms)
 
     async def _remove(self, index: int, expired: Sequence[Transaction]) -> None:
-        """Forgets those of the ids that nobody has used since the round began."""
+        """Deletes those of the ids that are still expired: a producer may have used some since they were found."""
         gone = []
         for transaction in expired:
-            with self._core.rounds.handle_item("transactional id expiry", transaction.transactional_id):
+            with self._core.rounds.catch_item_fault("transactional id expiry", transaction.transactional_id):
                 if self._has_expired(transaction):
-                    transaction.begin(transaction.as_dead())
+                    transaction.begin_transition(transaction.as_dead())
                     gone.append(transaction)
         records = [TransactionRecord(transactional_id=each.transactional_id, value=None) for each in gone]
         if not records:
@@ -347,6 +358,6 @@ class TransactionCoordinator:
             await self._topic.write(index, records, EXPIRY_WRITE_TIMEOUT_MS)
         finally:
             for transaction in gone:
-                transaction.cancel()
+                transaction.cancel_transition()
         for transaction in gone:
             self.transactions.remove(transaction.transactional_id)

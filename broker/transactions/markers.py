@@ -1,8 +1,8 @@
-"""Markers: the control batches that end a transaction in each of its partitions.
+"""MarkerWriter: the control batches that end a transaction in each of its partitions.
 
-The leader of each partition is in this process: the marker is appended there where Kafka sends WriteTxnMarkers. A
-partition whose topic is gone needs none.
-What else keeps a marker out (Kafka 3.9, TransactionMarkerRequestCompletionHandler):
+The leader of each partition is in this process, which appends the marker directly; Kafka sends WriteTxnMarkers. A
+partition whose topic was deleted needs no marker. Other errors of a marker (Kafka 3.9,
+TransactionMarkerRequestCompletionHandler):
 
     retriable, or the disk                     tried again
     INVALID_PRODUCER_EPOCH 47, 52              the partition knows a later producer or coordinator: counts as done;
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerMarker:
-    """How a producer's transaction ends, and which coordinator says so."""
+    """A producer's commit or abort, and the epoch of the coordinator that decided it."""
 
     producer_id: int
     producer_epoch: int
@@ -44,21 +44,23 @@ class ProducerMarker:
     committed: bool
 
 
-class Markers:
-    """Writes markers into the partitions of one broker, or has the broker write them that leads a partition."""
+class MarkerWriter:
+    """Writes markers into partitions that this broker leads, or through the marker writer of the leader."""
 
     def __init__(
         self,
         core: "Core",
         groups: "Callable[[], GroupCoordinator]",
-        markers_of: "Callable[[int], Markers | None]" = lambda _: None,
+        markers_of: "Callable[[int], MarkerWriter | None]" = lambda _: None,
     ) -> None:
         self._markers_of = markers_of
         self._groups = groups
         self._core = core
 
-    async def try_all(self, marker: ProducerMarker, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Tries each once, leaving the loop to others in between. Returns those that have to be tried again."""
+    async def try_to_write_all(
+        self, marker: ProducerMarker, partitions: Iterable[TopicPartition]
+    ) -> set[TopicPartition]:
+        """Tries each partition once, in turns. Returns those that have to be tried again."""
         left, turn = set(), self._core.turns.begin()
         for topic, index in sorted(partitions):
             try:
@@ -81,13 +83,13 @@ class Markers:
         return False
 
     async def write_at_leader(self, marker: ProducerMarker, topic_name: str, index: int, turn: Turn) -> None:
-        """Has the partition's leader append the marker. Raises: ApiError."""
+        """Appends the marker at the partition's leader. Raises: ApiError."""
         leader_id = self._core.cluster.partition(topic_name, index).leader_id
         leader = None if leader_id == self._core.cluster.node_id else self._markers_of(leader_id)
         await (leader or self).write_here(marker, topic_name, index, turn)
 
     async def write_here(self, marker: ProducerMarker, topic_name: str, index: int, turn: Turn) -> None:
-        """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
+        """Appends the marker; in the offsets topic it also commits or drops pending offsets. Raises: ApiError."""
         partition = self._core.cluster.partition(topic_name, index)
         self._core.cluster.check_led_here(partition)
         if any(each.loses_marker(topic_name, index) for each in self._core.interceptors):

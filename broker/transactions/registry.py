@@ -17,7 +17,7 @@ class TransactionRegistry:
         self._by_id: dict[str, Transaction] = {}
 
     def __iter__(self) -> Iterator[Transaction]:
-        """Those known now; they may come and go meanwhile."""
+        """The transactions known now; others may come and go during the iteration."""
         return iter(tuple(self._by_id.values()))
 
     def __len__(self) -> int:
@@ -27,7 +27,7 @@ class TransactionRegistry:
         return self._by_id.get(transactional_id)
 
     def add(self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
-        """A new transactional id, which has no epoch yet."""
+        """Adds a new transactional id, which has no epoch yet."""
         metadata = TransactionMetadata(
             producer_id=producer_id,
             producer_epoch=NO_EPOCH,
@@ -45,7 +45,7 @@ class TransactionRegistry:
         self._by_id.clear()
 
     def apply(self, record: TransactionRecord) -> None:
-        """Follows one record of the log."""
+        """Applies one record of the log."""
         if record.value is None:
             self.remove(record.transactional_id)
             return

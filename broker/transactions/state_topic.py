@@ -1,7 +1,7 @@
 """`__transaction_state` as the coordinator's store: which partition a transactional id is in, records written and read.
 
-One record a batch, uncompressed; the topic is made when it is first needed. Which error clients get when a record could
-not be written (Kafka 3.9, TransactionStateManager.appendTransactionToLog):
+A batch has one record and is uncompressed; the topic is made when it is first needed. The errors that clients get for a
+record that could not be written (Kafka 3.9, TransactionStateManager.appendTransactionToLog):
 
     3, 19, 20, 7      COORDINATOR_NOT_AVAILABLE
     6, 56             NOT_COORDINATOR
@@ -23,7 +23,7 @@ from ...protocol.records.batches import Batch
 from ...protocol.records.builder import build_plain_batch
 from ...storage.validation.prepared_append import AppendOrigin
 from ...storage.validation.record_sets import prepare
-from ..maintenance.internal_topic_loading import read_back
+from ..maintenance.internal_topic_loading import read_log_entries
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 
@@ -93,7 +93,7 @@ class StateTopic:
         return partition is not None and partition.leader_id == self._core.cluster.node_id
 
     def has_records(self, index: int) -> bool:
-        """Whether there is something to load of a partition that is led here."""
+        """Whether this broker leads the partition and there is something to load."""
         if not self.leads(index):
             return False
         source = self.led_partition(index).log
@@ -125,14 +125,14 @@ class StateTopic:
     # Reading back
 
     def read(self, index: int) -> AsyncIterator[TransactionRecord]:
-        """All records of a partition in their order; others have the loop in between. Raises: ApiError."""
+        """Yields the records of a partition in their order, in turns. Raises: ApiError."""
         source = self.led_partition(index).log
         size, place = self._core.settings.transaction_state_log_load_buffer_bytes, f"{TRANSACTION_TOPIC}-{index}"
-        return read_back(self._core, source, size, lambda batch: _decode_records(batch, place))
+        return read_log_entries(self._core, source, size, lambda batch: _decode_records(batch, place))
 
 
 def _decode_records(batch: Batch, place: str) -> list[TransactionRecord]:
-    """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
+    """The transaction records of a batch; the rest of a batch that cannot be read is skipped, with a warning."""
     if batch.is_control:
         return []
     found = []

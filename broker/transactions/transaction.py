@@ -1,13 +1,13 @@
-"""State of one transactional id: the current transaction state and the pending one.
+"""State of one transactional id: the current state and the pending one.
 
-A change begins (`begin`: it is pending), is written to the log, and then takes hold (`complete_transition`) or is
-given up (`cancel`); meanwhile every other change is answered CONCURRENT_TRANSACTIONS.
+A change is pending after `begin_transition`, then written to the log, and then in force (`complete_transition`) or
+dropped (`cancel_transition`). While it is pending, other changes are refused with CONCURRENT_TRANSACTIONS.
 
 Epochs (Kafka 3.9, TransactionMetadata):
 
     InitProducerId without a former epoch          epoch + 1, no last epoch
     with the current epoch                         epoch + 1, the former is the last epoch
-    with the last epoch                            the current one again: the answer to its first request was lost
+    with the last epoch                            the current epoch again: the first answer was lost
     with any other                                 PRODUCER_FENCED
     at 32766 or above                              a new producer id, epoch 0
 """
@@ -25,7 +25,7 @@ TopicPartition = tuple[str, int]
 NO_PRODUCER: Final = -1
 NO_EPOCH: Final = -1
 NO_START: Final = -1
-# The last epoch of all is kept back, so that the coordinator can always fence a producer.
+# No producer gets this epoch, so that the coordinator can always fence one.
 MAX_EPOCH: Final = 2**15 - 1
 
 
@@ -36,7 +36,7 @@ def is_exhausted(epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """What is known of a transactional id at one time. `start_ms` is -1 before the first transaction."""
+    """The state of a transactional id, as it is stored. `start_ms` is -1 before the first transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -49,7 +49,7 @@ class TransactionMetadata:
     last_producer_epoch: int = NO_EPOCH
 
     def as_value(self) -> TransactionLogValue:
-        """What is written to the log."""
+        """The value of its record in the log."""
         return TransactionLogValue(
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
@@ -62,7 +62,7 @@ class TransactionMetadata:
 
     @classmethod
     def of_value(cls, value: TransactionLogValue) -> "TransactionMetadata":
-        """What the log says. Raises: ValueError for a status that is none."""
+        """From the value of a record. Raises: ValueError for an unknown status."""
         partitions = value.transaction_partitions or ()
         return cls(
             producer_id=value.producer_id,
@@ -93,8 +93,8 @@ class Transaction:
 
     # From one state to the next
 
-    def begin(self, following: TransactionMetadata) -> TransactionMetadata:
-        """`following`, which is pending from now on."""
+    def begin_transition(self, following: TransactionMetadata) -> TransactionMetadata:
+        """Makes `following` pending, and returns it."""
         if self.pending is not None:
             raise RuntimeError(f"{self.transactional_id}: {self.pending.state.label} is pending")
         if self.now.state not in MAY_FOLLOW[following.state]:
@@ -103,13 +103,13 @@ class Transaction:
         return following
 
     def complete_transition(self) -> None:
-        """What was pending is written."""
+        """Puts the pending state into force, after it was written."""
         if self.pending is None:
             raise RuntimeError(f"{self.transactional_id}: nothing is pending")
         self.now, self.pending = self.pending, None
 
-    def cancel(self) -> None:
-        """What was pending is not written."""
+    def cancel_transition(self) -> None:
+        """Drops the pending state."""
         self.pending = None
 
     # What may be asked of it
@@ -155,8 +155,8 @@ class Transaction:
 
     # The next states
 
-    def next_epoch(self, expected_epoch: int | None, timeout_ms: int, now_ms: int) -> TransactionMetadata:
-        """For a producer that starts again, `expected_epoch` the one it says it had.
+    def prepare_next_epoch(self, expected_epoch: int | None, timeout_ms: int, now_ms: int) -> TransactionMetadata:
+        """The state for a producer that starts again; `expected_epoch` is the epoch that its request names.
 
         Raises: ApiError PRODUCER_FENCED.
         """
@@ -183,10 +183,10 @@ class Transaction:
         message = f"{known}, not {expected_epoch}"
         raise ApiError(message, ErrorCode.PRODUCER_FENCED)
 
-    def next_producer(
+    def prepare_new_producer_id(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keep_last_epoch: bool
     ) -> TransactionMetadata:
-        """With a new producer id, as the epochs of the former are used up."""
+        """The state with a new producer id, since the epochs of the present one are used up."""
         return TransactionMetadata(
             producer_id=producer_id,
             producer_epoch=0,
@@ -198,7 +198,7 @@ class Transaction:
         )
 
     def with_partitions(self, added: Iterable[TopicPartition], now_ms: int) -> TransactionMetadata:
-        """Ongoing, with these partitions too."""
+        """The state Ongoing, with these partitions too."""
         start_ms = now_ms if self.now.state.is_idle else self.now.start_ms
         partitions = self.now.partitions.union(added)
         return replace(
@@ -206,13 +206,13 @@ class Transaction:
         )
 
     def prepare_commit_or_abort(self, state: TransactionStatus, now_ms: int) -> TransactionMetadata:
-        """Decided: commit or abort."""
+        """The state after the decision to commit or abort, which `state` names."""
         return replace(self.now, state=state, updated_ms=now_ms)
 
-    def fence(self, now_ms: int) -> TransactionMetadata:
-        """To be aborted, under an epoch that shuts out the present producer and that no client is ever told.
+    def prepare_fence(self, now_ms: int) -> TransactionMetadata:
+        """The state PrepareAbort with a new epoch, which no client gets: it fences the present producer.
 
-        From the last epoch of all, which a log may hold, there is none to go to; Kafka 3.9 never aborts there.
+        An epoch that is the largest already stays as it is; Kafka 3.9 never aborts in that case.
         """
         epoch = min(self.now.producer_epoch + 1, MAX_EPOCH)
         return replace(
@@ -221,10 +221,10 @@ class Transaction:
             last_producer_epoch=NO_EPOCH,
         )
 
-    def complete(self, now_ms: int) -> TransactionMetadata:
-        """Over: every partition has its marker."""
+    def prepare_complete(self, now_ms: int) -> TransactionMetadata:
+        """The state after every partition has its marker."""
         return replace(self.now, state=COMPLETE[self.now.state], partitions=frozenset(), updated_ms=now_ms)
 
     def as_dead(self) -> TransactionMetadata:
-        """On the way out, as the id has expired."""
+        """The state before the expired id is removed."""
         return replace(self.now, state=TransactionStatus.DEAD)

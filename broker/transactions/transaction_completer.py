@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...network.sasl.mechanism import quote_for_log
 from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
-from .markers import Markers, ProducerMarker
+from .markers import MarkerWriter, ProducerMarker
 from .state_topic import StateTopic
 from .transaction import Transaction, TransactionMetadata
 from .transaction_status import TransactionStatus
@@ -22,23 +22,23 @@ log = logging.getLogger(__name__)
 
 
 class TransactionCompleter:
-    """One task for each transaction that is decided and not complete."""
+    """Has one task for each transaction that is decided and not complete."""
 
     def __init__(
         self,
         core: "Core",
         topic: StateTopic,
-        markers: Markers,
+        markers: MarkerWriter,
         write: Callable[[Transaction, TransactionMetadata], Awaitable[None]],
     ) -> None:
-        """`write` brings a transaction to its next state."""
+        """`write` writes the next state of a transaction and puts it into force."""
         self._clock = core.clock
         self._rounds = core.rounds
         self._topic = topic
         self._markers = markers
         self._write = write
         self._tasks = BackgroundTasks()
-        # Closed to look at what lies between a decision and its markers.
+        # Tests close it to look at the state between a decision and its markers.
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -47,27 +47,27 @@ class TransactionCompleter:
         self._tasks.begin(self._complete(transaction))
 
     async def wait(self) -> None:
-        """Returns when all that was begun is complete."""
+        """Returns when all these transactions are complete."""
         await self._tasks.wait()
 
     async def stop(self) -> None:
-        """Leaves off where it is."""
+        """Cancels the tasks; the transactions stay decided."""
         await self._tasks.stop()
 
     async def _complete(self, transaction: Transaction) -> None:
         await self.gate.wait()
-        with self._rounds.handle_item("completion", transaction.transactional_id):
+        with self._rounds.catch_item_fault("completion", transaction.transactional_id):
             try:
-                await self._write_markers(transaction)
+                await self._write_markers_and_complete(transaction)
             except ApiError as error:
                 name = quote_for_log(transaction.transactional_id)
                 log.info("the transaction of %s is completed by another broker: %s", name, error)
 
-    async def _write_markers(self, transaction: Transaction) -> None:
+    async def _write_markers_and_complete(self, transaction: Transaction) -> None:
         """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""
         left = set(transaction.now.partitions)
         while left:
-            left = await self._markers.try_all(self._make_marker(transaction), left)
+            left = await self._markers.try_to_write_all(self._make_marker(transaction), left)
             if left:
                 await self._clock.sleep(RETRY_MS)
         while not await self._try_to_complete(transaction):
@@ -85,7 +85,7 @@ class TransactionCompleter:
 
     async def _try_to_complete(self, transaction: Transaction) -> bool:
         try:
-            await self._write(transaction, transaction.complete(self._clock.now_ms()))
+            await self._write(transaction, transaction.prepare_complete(self._clock.now_ms()))
         except ApiError as error:
             self._topic.led_partition(self._topic.partition_of(transaction.transactional_id))
             log.warning(

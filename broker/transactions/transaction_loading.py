@@ -1,6 +1,6 @@
-"""Loading `__transaction_state` at the start: which partitions have something to load, and what follows when they are.
+"""Loads partitions of `__transaction_state`, at the start and when this broker becomes their leader.
 
-Until then ids of those partitions are answered COORDINATOR_LOAD_IN_PROGRESS; all others are served.
+Until a partition is loaded, requests for its ids are answered COORDINATOR_LOAD_IN_PROGRESS; others are served.
 """
 
 import logging
@@ -17,7 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class TransactionLoading(PartitionLoading):
-    """Loads partitions one after the other. `settle` is called before any of the ids is served, `resume` after that."""
+    """Loads partitions one after the other.
+
+    Calls `settle` before the loaded ids are served, and `resume` after that.
+    """
 
     def __init__(
         self,
@@ -35,13 +38,13 @@ class TransactionLoading(PartitionLoading):
         self._resume = resume
 
     def start(self) -> None:
-        """Begins to load what there is; with nothing there it is over at once."""
+        """Begins to load all partitions that have records and are led here."""
         self.load(self._topic.partitions_with_records())
 
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            with self._rounds.handle_item("loading", f"__transaction_state-{partition}"):
+            with self._rounds.catch_item_fault("loading", f"__transaction_state-{partition}"):
                 await self._load(partition, loading)
         seconds = perf_counter() - began
         log.info("loaded %d transactional ids in %.3f s", len(self._transactions), seconds)

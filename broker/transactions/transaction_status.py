@@ -1,4 +1,4 @@
-"""The states of a transaction as tables: what may follow what, and what the end of a transaction is answered.
+"""The states of a transaction, as tables: which may follow which, and the error of EndTxn in each.
 
     state              may follow
     Empty              Empty, CompleteCommit, CompleteAbort      InitProducerId
@@ -14,12 +14,12 @@
     Ongoing            PrepareCommit, then 0     PrepareAbort, then 0
     PrepareCommit      CONCURRENT_TRANSACTIONS   INVALID_TXN_STATE
     PrepareAbort       INVALID_TXN_STATE         CONCURRENT_TRANSACTIONS
-    CompleteCommit     0, it is so already       INVALID_TXN_STATE
-    CompleteAbort      INVALID_TXN_STATE         0, it is so already
+    CompleteCommit     0, it is done already     INVALID_TXN_STATE
+    CompleteAbort      INVALID_TXN_STATE         0, it is done already
     Empty              INVALID_TXN_STATE         INVALID_TXN_STATE
 
-Source: Kafka 3.9, TransactionState and TransactionCoordinator.endTransaction. Their numbers stand in
-`__transaction_state`.
+Source: Kafka 3.9, TransactionState and TransactionCoordinator.endTransaction. `__transaction_state` stores their
+numbers.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,6 @@ from ...protocol.errors import ErrorCode
 
 
 class TransactionStatus(IntEnum):
-    """Of one transactional id."""
-
     EMPTY = 0
     ONGOING = 1
     PREPARE_COMMIT = 2
@@ -48,12 +46,12 @@ class TransactionStatus(IntEnum):
 
     @property
     def is_prepared(self) -> bool:
-        """Decided, with markers still to be written."""
+        """Whether it is decided, with markers still to be written."""
         return self in (TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT)
 
     @property
     def is_idle(self) -> bool:
-        """No transaction is on; only so may a transactional id expire."""
+        """Whether no transaction is open or undone; a transactional id expires only in such a state."""
         return self in _IDLE
 
 
@@ -89,13 +87,13 @@ END_ABORT: Final[Mapping[TransactionStatus, ErrorCode]] = {
 }
 
 
-def end_error(state: TransactionStatus, *, committed: bool) -> ErrorCode:
-    """What EndTxn is answered in a state other than Ongoing; NONE when the transaction has ended so already."""
+def end_txn_error(state: TransactionStatus, *, committed: bool) -> ErrorCode:
+    """The error of EndTxn in a state other than Ongoing; NONE when the transaction has ended in that way already."""
     return (END_COMMIT if committed else END_ABORT).get(state, ErrorCode.INVALID_TXN_STATE)
 
 
 def find_state(label: str) -> TransactionStatus | None:
-    """The state that clients call so."""
+    """The state with this label, the name that clients see."""
     return _BY_LABEL.get(label)
 
 

@@ -1,12 +1,13 @@
-"""KIP-890: before a partition takes the first batch of a transaction, the coordinator is asked if it is part of it.
+"""KIP-890: before a partition takes the first batch of a transaction, the coordinator is asked whether the partition is
+part of it.
 
-A transaction that was aborted meanwhile can so not be opened again by a late batch, which nothing would ever end.
-Here it is a look-up, made in the same turn of the loop as the append. What the producer is told (Kafka 3.9,
-ReplicaManager and AddPartitionsToTxnManager):
+So a late batch cannot reopen a transaction that was aborted, which nothing would end then. The question is a look-up in
+the same turn of the loop as the append. The errors that the producer gets (Kafka 3.9, ReplicaManager and
+AddPartitionsToTxnManager):
 
     not part of it                            TRANSACTION_ABORTABLE where the client knows it, else INVALID_TXN_STATE
     an older epoch                            INVALID_PRODUCER_EPOCH
-    the coordinator cannot tell (51, 14-16)   produce: NOT_ENOUGH_REPLICAS, which is tried again
+    the coordinator cannot tell (51, 14-16)   produce: NOT_ENOUGH_REPLICAS, which producers retry
 """
 
 from collections.abc import Callable
@@ -67,7 +68,7 @@ def verify_produce(
     *,
     knows_abortable: bool,
 ) -> None:
-    """As `verify`, for a produce request. Raises: ApiError, NOT_ENOUGH_REPLICAS for what passes by itself."""
+    """As `verify`, for a produce request. Raises: ApiError; NOT_ENOUGH_REPLICAS for errors that a retry may mend."""
     try:
         verify(
             settings, coordinator, partition, transactional_id, producer_id, producer_epoch,

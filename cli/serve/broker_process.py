@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...broker.broker import Broker
-from ...broker.topics_at_start import create_missing_topics
+from ...broker.topics_at_start import create_topics_of_settings
 from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, memory_limit_bytes, shrink_budgets_to_limit
 from ...network.clock import LoopClock
@@ -106,9 +106,11 @@ def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequ
 def _replication_factors(brokers: int) -> list[Given]:
     if brokers < 2:
         return []
-    from ...broker.broker_cluster import replication_factors
+    from ...broker.broker_cluster import replication_factor_settings
 
-    return [Given(key, text, Origin(f"--brokers {brokers}")) for key, text in replication_factors(brokers).items()]
+    return [
+        Given(key, text, Origin(f"--brokers {brokers}")) for key, text in replication_factor_settings(brokers).items()
+    ]
 
 
 async def _run_cluster(
@@ -124,7 +126,7 @@ async def _run_cluster(
         if loaded.settings.stepdown_control_listen is None:
             made = make_cluster(options.brokers, loaded, load_with, racks=options.racks)
             cluster = await stack.enter_async_context(made)
-            stack.push_async_callback(FailedBrokers(cluster, stopping.set).wait)
+            stack.push_async_callback(FailedBrokers(cluster, stopping.set).wait_for_kills)
         else:  # goes on without a broker: a test starts them again
             make_disk = partial(_make_disk, options)
             controlled = make_cluster_with_control_port(options.brokers, loaded, load_with, options.racks, make_disk)
@@ -165,7 +167,7 @@ async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: froz
         broker.on_failed = stopping.set
     await broker.start()
     if isinstance(broker, Broker):
-        await create_missing_topics(broker)
+        await create_topics_of_settings(broker)
     if options.users:
         broker.scram_credentials.set_passwords(options.users)
     collect_garbage_seldom()

@@ -39,7 +39,7 @@ class TopicPlace(Protocol):
 
     def topics(self) -> Mapping[str, KnownTopic]: ...
 
-    def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
+    def log_config_of(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
         """What the logs of a topic with these settings would act on."""
 
     def local_folders(self, topic: str) -> Sequence[str]:
@@ -91,7 +91,7 @@ def preview_deletions(place: TopicPlace, adoption: Adoption) -> DeletionPreview 
     """What the settings would delete at once; None where no folder can be read. Raises: DiskFault, CorruptRecord."""
     from ...storage.compaction.deletion_preview import DeletionPreview, preview_deletion
 
-    config, folders = place.log_config(adoption.topic, adoption.configs), place.local_folders(adoption.topic)
+    config, folders = place.log_config_of(adoption.topic, adoption.configs), place.local_folders(adoption.topic)
     files, now_ms = Files(read_only=True), int(time.time() * 1000)
     found = [preview_deletion(files, folder, config, now_ms) for folder in folders]
     return sum(found, DeletionPreview()) if found else None

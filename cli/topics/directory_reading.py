@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from uuid import uuid4
 
-from ...broker.metadata.configuration import Configuration, log_config
+from ...broker.metadata.configuration import Configuration, log_config_of
 from ...broker.metadata.topic_loading import topic_of_folders
 from ...broker.metadata.topic_rules import INTERNAL_TOPICS
 from ...broker.metadata.unknown_settings import MARKER
@@ -129,8 +129,8 @@ class DirectoryReading:
             for name, stored in self.store.state.topics.items()
         }
 
-    def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
-        return log_config(self._configuration.topic_settings(configs))
+    def log_config_of(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
+        return log_config_of(self._configuration.topic_settings(configs))
 
     def local_folders(self, topic: str) -> Sequence[str]:
         return list(self._folders.get(topic, {}).values())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...broker.broker import Broker
-from ...broker.metadata.configuration import log_config
+from ...broker.metadata.configuration import log_config_of
 from ...client.operations.outcome import Outcome
 from ...protocol.errors import ApiError, error_name
 from ...protocol.plural import plural
@@ -33,15 +33,15 @@ class DirectoryTopics:
             for name, topic in self._topics.cluster.topics.items()
         }
 
-    def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
-        return log_config(self._topics.configuration.topic_settings(configs))
+    def log_config_of(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
+        return log_config_of(self._topics.configuration.topic_settings(configs))
 
     def local_folders(self, topic: str) -> Sequence[str]:
         return [each.log.directory for each in self._topics.cluster.topics[topic].partitions.values() if each.is_here]
 
     def adopt(self, adoption: Adoption) -> Outcome:
         try:
-            self._topics.configure(adoption.topic, adoption.configs)
+            self._topics.configure_topic(adoption.topic, adoption.configs)
         except ApiError as fault:
             return Outcome(name=adoption.topic, error=error_name(fault.code), message=fault.message or "")
         return Outcome(name=adoption.topic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...broker.metadata.configuration import log_config
+from ...broker.metadata.configuration import log_config_of
 from ...broker.metadata.unknown_settings import MARKER
 from ...client.operation import ask
 from ...client.operations.outcome import Outcome
@@ -51,9 +51,9 @@ class RunningTopics:
         rows = self._client.run(topic_configs(names))
         return [name for name in names if any(_is_marker(row) for row in rows.get(name, ()))]
 
-    def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
+    def log_config_of(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
         without_own, defaults = self._read_defaults(topic)
-        return log_config(topic_settings(defaults, {**without_own, **configs}))
+        return log_config_of(topic_settings(defaults, {**without_own, **configs}))
 
     def _read_defaults(self, topic: str) -> tuple[dict[str, str], Layers]:
         """What the topic would have without its own settings: settings that no broker key gives, and those keys given.

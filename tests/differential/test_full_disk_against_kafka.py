@@ -92,7 +92,7 @@ async def told_by_us(folder: Path) -> dict[str, Any]:
         async with BrokerCluster.of(folder, settings=SETTINGS) as cluster:
             failed = FailedBrokers(cluster)
             found = await told_from_outside(cluster.bootstrap)
-            await failed.wait()
+            await failed.wait_for_kills()
             return {**found, "has ended": LEADER not in cluster.brokers}
 
 

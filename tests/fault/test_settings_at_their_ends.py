@@ -63,7 +63,7 @@ async def live(broker: Broker, name: str) -> None:
         await broker.cleaner.clean_all()
         await broker._upkeep._delete_old_segments()
         await broker._upkeep._flush()
-        await broker._upkeep._tidy()
+        await broker._upkeep._tidy_logs()
         await broker._upkeep._expire_producers()
         await broker._upkeep._checkpoint_watermarks()
         await broker.groups.expire_offsets()

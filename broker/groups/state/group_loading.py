@@ -57,7 +57,7 @@ class GroupLoading(PartitionLoading):
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            with self._rounds.handle_item("loading", f"__consumer_offsets-{partition}"):
+            with self._rounds.catch_item_fault("loading", f"__consumer_offsets-{partition}"):
                 await self._load_partition(partition, loading)
         seconds = perf_counter() - began
         found = f"{plural(len(self._groups), 'group')} and {plural(len(self._offsets), 'offset')}"
@@ -87,7 +87,7 @@ class GroupLoading(PartitionLoading):
             return
         self.finish_loading(partition, loading)
         for group in self._groups:
-            with self._rounds.handle_item("loading", f"group {group.group_id}"):
+            with self._rounds.catch_item_fault("loading", f"group {group.group_id}"):
                 if self._topic.partition_of(group.group_id) == partition:
                     self._keep_or_remove_group(group)
 

@@ -23,7 +23,7 @@ from ....protocol.records.layout import Codec, ControlType
 from ....protocol.records.record import Record
 from ....storage.validation.prepared_append import AppendOrigin
 from ....storage.validation.record_sets import prepare
-from ...maintenance.internal_topic_loading import read_back
+from ...maintenance.internal_topic_loading import read_log_entries
 from ...metadata.partition import Partition
 from ...metadata.topic_rules import OFFSETS_TOPIC
 from ..group_record_log import StoredRecords, TransactionalProducer
@@ -150,7 +150,7 @@ class OffsetsTopic:
         """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         size, place = self._core.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
-        return read_back(self._core, source, size, lambda batch: _decode_entries(batch, place))
+        return read_log_entries(self._core, source, size, lambda batch: _decode_entries(batch, place))
 
 
 class OffsetsTopicEntry:

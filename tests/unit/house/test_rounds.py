@@ -86,7 +86,7 @@ def called_name(call: ast.Call) -> str:
 
 def is_guard(node: ast.AST) -> bool:
     return isinstance(node, ast.With) and any(
-        "rounds.handle_item(" in ast.unparse(item.context_expr) for item in node.items
+        "rounds.catch_item_fault(" in ast.unparse(item.context_expr) for item in node.items
     )
 
 
@@ -150,7 +150,7 @@ def test_a_loop_without_a_guard_is_found() -> None:
 def test_a_loop_with_a_guard_is_not() -> None:
     guarded = BARE.replace(
         "            partition.delete",
-        "            with self.rounds.handle_item('', partition):\n                partition.delete",
+        "            with self.rounds.catch_item_fault('', partition):\n                partition.delete",
     )
     assert faults_of(guarded) == []
 
@@ -167,7 +167,7 @@ def test_the_rounds_of_the_broker_are_read() -> None:
     assert read >= {
         "_delete_old_segments",
         "_flush",
-        "_tidy",
+        "_tidy_logs",
         "_expire_producers",
         "expire_offsets",
         "abort_timed_out",

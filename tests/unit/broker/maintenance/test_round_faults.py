@@ -196,7 +196,7 @@ async def test_transactions_time_out_on(tmp_path: Path, break_one: Any, clock: M
     async with running_broker(tmp_path, clock=clock, **SETTINGS) as broker:
         await make_partitions(broker)
         producers = await begin_transactions(broker, is_open=True)
-        break_one(Transaction, "fence", lambda each: each.transactional_id == FAULTY)
+        break_one(Transaction, "prepare_fence", lambda each: each.transactional_id == FAULTY)
         clock.now += 15_001
         await broker.transactions.abort_timed_out()
         await broker.transactions.await_markers()

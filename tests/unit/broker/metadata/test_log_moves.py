@@ -211,7 +211,7 @@ async def test_a_copy_that_a_crash_left_unfinished_is_removed(directories: list[
 
 async def test_a_move_under_way_is_shown_and_given_up_with_its_topic(broker: Broker, client: RawClient) -> None:
     destination = other(broker)
-    broker.topics.moves.request("orders", 0, destination)  # has not had the loop yet
+    broker.topics.moves.request_move("orders", 0, destination)  # has not had the loop yet
     (shown,) = broker.topics.moves.moves_under_way()
     assert shown.destination == destination
     await broker.topics.delete(["orders"])
@@ -224,7 +224,7 @@ async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClie
     from stepdown.broker.handlers import describe_log_dirs
 
     destination = other(broker)
-    broker.topics.moves.request("orders", 0, destination)
+    broker.topics.moves.request_move("orders", 0, destination)
     request = DescribeLogDirsRequest(topics=None)
     response = await describe_log_dirs.handle(broker, request, call(ApiKey.DESCRIBE_LOG_DIRS, 4, request))
     shown = {result.log_dir: result.topics[0].partitions[0] for result in response.results}
@@ -235,7 +235,7 @@ async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClie
 
 async def test_asking_for_where_it_is_gives_a_move_up(broker: Broker, client: RawClient) -> None:
     old = log_of(broker)
-    broker.topics.moves.request("orders", 0, other(broker))
+    broker.topics.moves.request_move("orders", 0, other(broker))
     assert await move(client, old.directory.rpartition("/")[0]) == 0
     await broker.topics.moves.wait_until_idle()
     assert log_of(broker) is old

@@ -256,7 +256,7 @@ async def test_nothing_changes_when_the_metadata_cannot_be_written(tmp_path: Pat
         with pytest.raises(DiskFault):
             await broker.topics.add_partitions("orders", 2)
         with pytest.raises(DiskFault):
-            broker.topics.configure("orders", {"retention.ms": "5"})
+            broker.topics.configure_topic("orders", {"retention.ms": "5"})
         assert list(image(broker)) == ["orders"]
         assert broker.cluster.topics["orders"].overrides == {}
         files.broken = NOTHING

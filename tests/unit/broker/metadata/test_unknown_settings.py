@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.metadata.config_resources import SettingsChange, alter_topic, replace_topic
+from stepdown.broker.metadata.config_resources import (
+    SettingsChangeRequest,
+    alter_topic_settings,
+    replace_topic_settings,
+)
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING, MARKER
 from stepdown.config.alterations import Alteration, Operation
@@ -73,7 +77,7 @@ async def test_nothing_of_a_topic_without_settings_is_deleted_or_compacted(tmp_p
             assert records_left(broker, "orders") == before == (60, before[1])
             assert dict(broker.cluster.topics["orders"].overrides) == KEEP_EVERYTHING
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        replace_topic(broker.topics, "orders", {}, SettingsChange(by="test"))
+        replace_topic_settings(broker.topics, "orders", {}, SettingsChangeRequest(by="test"))
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0, "these rounds delete nothing at all"
 
@@ -108,10 +112,10 @@ async def test_settings_that_are_given_end_it_and_act(tmp_path: Path, is_replace
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         if is_replaced:
-            replace_topic(broker.topics, "orders", {"retention.ms": "1000"}, SettingsChange(by="test"))
+            replace_topic_settings(broker.topics, "orders", {"retention.ms": "1000"}, SettingsChangeRequest(by="test"))
         else:
             changes = [Alteration("retention.ms", Operation.SET, "1000"), Alteration(MARKER, Operation.DELETE)]
-            alter_topic(broker.topics, "orders", changes, SettingsChange(by="test"))
+            alter_topic_settings(broker.topics, "orders", changes, SettingsChangeRequest(by="test"))
         assert await value(broker, "stepdown_topics_without_settings") == 0
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0
@@ -124,7 +128,9 @@ async def test_the_first_deletion_is_said_a_minute_before(
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         before = records_left(broker, "orders")
-        replace_topic(broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, SettingsChange(by="test"))
+        replace_topic_settings(
+            broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, SettingsChangeRequest(by="test")
+        )
         clock.now = NOW + YEAR_MS
         for passed_ms in (0, 30_000, 59_999):
             clock.now = NOW + YEAR_MS + passed_ms
@@ -157,7 +163,7 @@ async def test_a_restart_begins_the_minute_again(
             if number == 0:
                 before = records_left(broker, "orders")
                 configs = {"cleanup.policy": policy, "segment.ms": "1"}
-                replace_topic(broker.topics, "orders", configs, SettingsChange(by="test"))
+                replace_topic_settings(broker.topics, "orders", configs, SettingsChangeRequest(by="test"))
             clock.now += YEAR_MS if number == 0 else 59_999
             for passed_ms in (0, 59_999):
                 clock.now += passed_ms
@@ -185,13 +191,15 @@ async def test_a_topic_that_is_made_again_under_the_name_has_no_notice(tmp_path:
         await broker.topics.delete(["orders"])
         await broker.topics.create([NewTopic(name="orders", partitions=1, settings=settings)])
         partition = broker.cluster.topics["orders"].partitions[0]
-        assert broker.first_deletion_delay.is_over(partition, lambda: ["something"])
+        assert broker.first_deletion_delay.may_delete(partition, lambda: ["something"])
 
 
 async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> None:
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        alter_topic(broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], SettingsChange(by="test"))
+        alter_topic_settings(
+            broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], SettingsChangeRequest(by="test")
+        )
         assert broker.cluster.topics["orders"].overrides == {**KEEP_EVERYTHING, "segment.ms": "5"}
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 60

@@ -60,7 +60,7 @@ async def test_what_is_wrong_is_said(broker: Broker, fields: dict[str, Any], sta
 
 
 async def test_a_record_that_is_too_large_is_refused_as_produce_refuses_it(broker: Broker) -> None:
-    broker.topics.configure("orders", {"max.message.bytes": "1000"})
+    broker.topics.configure_topic("orders", {"max.message.bytes": "1000"})
     answer = await post_json(broker.http_address, "records", {"topic": "orders", "value": "x" * 2000})
     assert (answer.status, answer.json()["code"]) == (503, "MESSAGE_TOO_LARGE")
 

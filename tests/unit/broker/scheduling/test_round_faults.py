@@ -25,14 +25,14 @@ def guard(clock: ManualClock, counted: list[str]) -> RoundFaults:
 
 
 def fail(guard: RoundFaults, name: str, fault: Exception) -> None:
-    with guard.handle_item("retention", name):
+    with guard.catch_item_fault("retention", name):
         raise fault
 
 
 def test_the_items_after_one_that_fails_are_handled(guard: RoundFaults, counted: list[str]) -> None:
     handled = []
     for number in range(4):
-        with guard.handle_item("retention", number):
+        with guard.catch_item_fault("retention", number):
             handled.append(10 // (number - 1))
     assert handled == [-10, 10, 5]
     assert counted == ["retention"]

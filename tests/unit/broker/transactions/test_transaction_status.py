@@ -1,7 +1,7 @@
 """The tables: what may follow what, and what the end of a transaction is answered."""
 
 import pytest
-from stepdown.broker.transactions.transaction_status import MAY_FOLLOW, TransactionStatus, end_error, find_state
+from stepdown.broker.transactions.transaction_status import MAY_FOLLOW, TransactionStatus, end_txn_error, find_state
 from stepdown.protocol.errors import ErrorCode
 
 BUSY, WRONG, NONE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.INVALID_TXN_STATE, ErrorCode.NONE
@@ -18,7 +18,7 @@ BUSY, WRONG, NONE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.INVALID_TXN_STA
     ],
 )
 def test_the_end_of_a_transaction_is_answered_as_kafka_does(state: TransactionStatus, commit: int, abort: int) -> None:
-    assert (end_error(state, committed=True), end_error(state, committed=False)) == (commit, abort)
+    assert (end_txn_error(state, committed=True), end_txn_error(state, committed=False)) == (commit, abort)
 
 
 def test_every_state_has_its_predecessors() -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from stepdown.broker.metadata.configuration import log_config
+from stepdown.broker.metadata.configuration import log_config_of
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING
 from stepdown.cli.support.bootstrap_server import connect_client
@@ -132,7 +132,7 @@ async def test_a_dry_run_counts_and_changes_nothing(adopt: Adopt, tmp_path: Path
 
 def settings_by_default(address: str, topic: str) -> LogConfig:
     with connect_client(address) as client:
-        return RunningTopics(client).log_config(topic, {})
+        return RunningTopics(client).log_config_of(topic, {})
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_a_broker_is_asked_for_its_retention_in_any_unit(tmp_path: Path, r
     """The hours of log.retention.hours were taken for milliseconds, so that all records seemed to go."""
     await fill(tmp_path / "data")
     async with running_broker(tmp_path / "data", log_initial_task_delay_ms=10**9, **retention) as broker:
-        expected = log_config(broker.topics.configuration.topic_settings({}))
+        expected = log_config_of(broker.topics.configuration.topic_settings({}))
         found = await asyncio.to_thread(settings_by_default, str(broker.address), "orders")
     assert found == expected
 
@@ -185,7 +185,7 @@ async def test_what_is_adopted_at_rest_waits_for_its_notice_at_the_next_start(tm
     assert done.exit_code == 0
     async with running_broker(tmp_path / "data", log_initial_task_delay_ms=10**9) as broker:
         partition = broker.cluster.topics["orders"].partitions[0]
-        assert not broker.first_deletion_delay.is_over(partition, lambda: ["all of it"])
+        assert not broker.first_deletion_delay.may_delete(partition, lambda: ["all of it"])
 
 
 EXAMPLE = "Topic:{}\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n"

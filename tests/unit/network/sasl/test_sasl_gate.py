@@ -203,7 +203,7 @@ async def test_a_request_before_the_login_is_small(broker: Broker) -> None:
 def alter(broker: Broker, **settings: str) -> None:
     """The broker's own settings, by Kafka's names with `_` for `.` and `__` for `_`."""
     texts = {name.replace("__", "-").replace("_", ".").replace("-", "_"): text for name, text in settings.items()}
-    broker.topics.configuration.alter_broker(texts, of_cluster=False)
+    broker.topics.configuration.replace_broker_settings(texts, of_cluster=False)
 
 
 async def test_users_and_mechanisms_that_change_are_in_force_for_the_next_login(broker: Broker) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.broker.metadata.configuration import log_config
+from stepdown.broker.metadata.configuration import log_config_of
 from stepdown.config import Layers, topic_settings
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
@@ -45,13 +45,13 @@ async def test_a_broker_deletes_what_the_preview_says(tmp_path: Path, policy: di
         log = broker.cluster.topics["orders"].partitions[0].log
         clock.now += DAY_MS
         configs = {"segment.bytes": "400", **RATIO, **policy}
-        config = log_config(broker.topics.configuration.topic_settings(configs))
+        config = log_config_of(broker.topics.configuration.topic_settings(configs))
         bytes_before = log.segments.size_bytes
 
         found = preview_deletion(Files(read_only=True), log.directory, config, clock.now)
 
         assert log.segments.size_bytes == bytes_before, "a preview changes nothing"
-        broker.topics.configure("orders", configs)
+        broker.topics.configure_topic("orders", configs)
         await broker._upkeep._delete_old_segments()
         await broker.cleaner._delete_old_segments_of_compacted_logs()
         assert (log.log_start_offset, bytes_before - log.segments.size_bytes) == (
@@ -73,8 +73,8 @@ async def test_what_was_compacted_long_ago_does_not_count(tmp_path: Path) -> Non
         await create(client, "orders", configs=configs)
         await write(client, "orders", times=20)
         log = broker.cluster.topics["orders"].partitions[0].log
-        compact = log_config(broker.topics.configuration.topic_settings(configs))
-        small = log_config(broker.topics.configuration.topic_settings({"retention.bytes": "0"}))
+        compact = log_config_of(broker.topics.configuration.topic_settings(configs))
+        small = log_config_of(broker.topics.configuration.topic_settings({"retention.bytes": "0"}))
         before = records_in(log)
         first = preview_deletion(Files(read_only=True), log.directory, compact, clock.now)
         await broker.cleaner.clean_all()
@@ -96,7 +96,7 @@ def test_records_of_every_format_are_counted(tmp_path: Path, magic: int, codec: 
     files = Files(read_only=True)
 
     cut = preview_deletion(files, str(tmp_path), LogConfig(retention_bytes=0), NOW)
-    compacted = preview_deletion(files, str(tmp_path), log_config(topic_settings(Layers(), COMPACT)), NOW)
+    compacted = preview_deletion(files, str(tmp_path), log_config_of(topic_settings(Layers(), COMPACT)), NOW)
 
     assert (cut.deleted_by_retention, cut.deleted_by_retention_bytes) == (3, len(first))
     assert (compacted.deleted_by_retention, compacted.deleted_by_compaction) == (0, 2)
