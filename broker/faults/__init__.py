@@ -1,4 +1,4 @@
-"""Faults for tests: what is armed comes in, requests go wrong as it says, and what has fired goes out.
+"""Faults for tests: a test arms them, requests that match go wrong, and the control says which have fired.
 
-No broker has any of it unless its control is on: `stepdown.control.listen`, or a test that runs it in its own process.
+No broker has any fault unless its control is on: `stepdown.control.listen`, or a test that runs it in its own process.
 """

@@ -1,4 +1,4 @@
-"""The faults that are armed, how often each has fired, those that wait for a fault to fire, and what came near it."""
+"""The faults that are armed, how often each has fired, and which requests came near one that did not."""
 
 import asyncio
 from collections import Counter
@@ -46,7 +46,7 @@ class ArmedFaults:
         self._hit = asyncio.Event()
 
     def arm(self, fault: Fault) -> ArmedFault:
-        """From now on it fires."""
+        """Arms a fault."""
         self._last += 1
         armed = self._all[self._last] = ArmedFault(number=self._last, fault=fault)
         return armed
@@ -65,7 +65,7 @@ class ArmedFaults:
         return (armed for armed in self if not armed.is_removed and not armed.is_spent)
 
     def try_to_fire(self, armed: ArmedFault) -> bool:
-        """Counts a request that matches; whether the fault fires for it."""
+        """Counts a request that matches; returns whether the fault fires for it."""
         armed.seen += 1
         if armed.seen <= armed.fault.after or armed.is_spent:
             return False
@@ -77,21 +77,21 @@ class ArmedFaults:
         return True
 
     def release(self, number: int) -> ArmedFault:
-        """Releases the requests that the fault holds; it holds those that come later."""
+        """Releases the requests that the fault holds; it goes on holding later ones."""
         armed = self.find(number)
         armed.released.set()
         armed.released = asyncio.Event()
         return armed
 
     def remove(self, number: int) -> ArmedFault:
-        """It fires no more, and lets go what it holds. It stays in the list."""
+        """Disarms a fault and releases the requests that it holds. It stays in the list."""
         armed = self.find(number)
         armed.is_removed = True
         armed.released.set()
         return armed
 
     def reset(self) -> list[ArmedFault]:
-        """Removes and forgets all. Returns those that never fired and are not `optional`."""
+        """Removes and forgets all faults. Returns those that never fired and are not `optional`."""
         unfired = [armed for armed in self if not armed.hits and not armed.fault.optional]
         for armed in self:
             self.remove(armed.number)
@@ -99,7 +99,7 @@ class ArmedFaults:
         return unfired
 
     async def await_hits(self, number: int, hits: int, timeout_s: float) -> ArmedFault:
-        """The fault once it has fired `hits` times, or after the timeout."""
+        """Returns the fault once it has fired `hits` times, or after the timeout."""
         armed = self.find(number)
         try:
             async with asyncio.timeout(timeout_s):
@@ -111,7 +111,7 @@ class ArmedFaults:
 
 
 def describe_near_misses(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
-    """What is shown for a fault that never fired: the requests that differ in the fewest of its fields."""
+    """Describes why a fault never fired: which requests met most of its conditions."""
     fault = armed.fault
     if armed.seen:
         why = f"after={fault.after} and probability={fault.probability:g}"
@@ -124,7 +124,7 @@ def describe_near_misses(armed: ArmedFault, requests: Iterable[RequestEvent]) ->
 
 
 def _find_nearest_requests(conditions: list[Matches], requests: Iterable[RequestEvent]) -> Counter[str]:
-    """How often each request came that meets the most conditions."""
+    """The requests that meet the most conditions, with how often each came."""
     best, found = 1, Counter[str]()
     for request in requests:
         met = sum(matches(request) for matches in conditions)
@@ -136,7 +136,7 @@ def _find_nearest_requests(conditions: list[Matches], requests: Iterable[Request
 
 
 def _request_predicates(fault: Fault) -> Iterable[Matches]:
-    """What a request has to be, as far as the log knows."""
+    """The fault's conditions on a request, as far as the log has the fields."""
     if fault.api:
         names = {API[key].name for key in fault.api}
         yield lambda request: request.api in names

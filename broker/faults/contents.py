@@ -1,4 +1,4 @@
-"""Topics, groups and their members, as a test asks the control for them."""
+"""The control's operations on topics, groups and their members."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ STABLE = "Stable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a group, and what it was given."""
+    """A member of a group, and its assigned partitions."""
 
     member_id: str
     client_id: str
@@ -37,14 +37,14 @@ class Member:
 
 
 class Contents:
-    """What the brokers hold. `running`: the brokers that run."""
+    """Topics and groups of the brokers. `running` returns the brokers that run."""
 
     def __init__(self, running: Callable[[], Iterable["Services"]]) -> None:
         self.fetched = FetchedPartitions()
         self._running = running
 
     def control_operations(self) -> list[ControlOperation]:
-        """What the control port can be asked about them."""
+        """The operations of the control port on topics and groups."""
         group: dict[str, Reader] = {"group": parse_name}
         return [
             ControlOperation(
@@ -179,7 +179,7 @@ class Contents:
         return topic, 0 if known is None else partition_of(own, len(known.partitions))
 
     async def delete_all(self) -> None:
-        """Deletes all topics; those of the coordinators too, which forget groups and transactions with them."""
+        """Deletes all topics, also those of the coordinators, which then forget groups and transactions."""
         broker = self._any_broker()
         names = set(broker.cluster.topics)
         _raise_first(await broker.topics.delete(sorted(names - COORDINATORS)))

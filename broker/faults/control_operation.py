@@ -1,4 +1,4 @@
-"""What the control can be asked: where, with which fields, and what becomes of it."""
+"""An operation of the control: its method and path, its fields, and the function that does it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ PATHS_OF_CLUSTERS = frozenset(
     }
 )
 FIELDS_OF_CLUSTERS = frozenset({"leader_of", "follower_of"})
-"""What a broker alone does not have, and says that it needs several."""
+"""A single broker refuses these fields, and `PATHS_OF_CLUSTERS`: they need several brokers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ class ControlOperation:
     needs: tuple[str, ...] = ()
 
     async def answer(self, number: int | None, body: Fields) -> Answer:
-        """What it answers. Raises: WrongFault, ApiError."""
+        """Parses the body, does the operation and returns its answer. Raises: WrongFault, ApiError."""
         fields = body if self.fields is None else parse_fields(body, self.fields, needs=self.needs)
         return await self.act(fields if number is None else {**fields, "id": number})
 
     def to_json(self) -> Answer:
-        """As it is listed."""
+        """The operation as `GET /` lists it."""
         shown: Answer = {"method": self.method, "path": f"/{self.path}", "what": self.what}
         if self.fields is not None:
             shown["fields"] = {name: describe_expectation(reader) for name, reader in self.fields.items()}
@@ -73,7 +73,7 @@ def describe_expectation(reader: Reader) -> str:
 
 
 def parse_fields(body: Fields, parsers: Mapping[str, Reader], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
+    """The parsed fields of a body. Raises: WrongFault for a field that is unknown, missing or wrong."""
     for name in body:
         if name not in parsers:
             raise WrongFault(f"no field {name!r}{suggest(name, parsers)}")

@@ -1,7 +1,6 @@
-"""What may be asked while a broker runs under test: the same from Python, over HTTP and in scenarios.
+"""The operations on a broker under test: the same from Python, over HTTP and in scenarios.
 
-`GET /` lists all of it; `contents.py` has what is asked about topics and groups, `broker/*_with_control_port.py` about
-brokers.
+`GET /` lists them; `contents.py` has those on topics and groups, `broker/*_with_control_port.py` those on brokers.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -39,25 +38,25 @@ class Control:
     """The faults, the log and the clock of a broker, or of the brokers of a cluster."""
 
     def __init__(self, clock: MovableClock, *, seed: int = 0, token: str = "") -> None:
-        """`seed` draws for faults that have a probability."""
+        """`seed`: of the random draws for faults that have a probability."""
         self.token = token
         self.clock = clock
         self.faults = ArmedFaults(Random(seed))
         self.events = EventLog()
         self._brokers: dict[int, Services] = {}
         self.running: Callable[[], Iterable[Services]] = lambda: self._brokers.values()
-        """The brokers that run; who stops and starts them says it."""
+        """Returns the brokers that run; replaced by the owner that stops and starts them."""
         self.contents = Contents(lambda: self.running())
         self._injectors: dict[int, Injector] = {}
         self.operations: dict[tuple[str, str], ControlOperation] = {}
         """By method and path."""
         self.lacking: frozenset[str] = frozenset()
-        """Paths and fields that a cluster has, and that are not here."""
+        """Paths and fields that only a cluster has."""
         self._add_operations()
         self.on_reset: Callable[[], Awaitable[None]] = _do_nothing
 
     def attach(self, services: "Services", disk: FaultyDisk) -> None:
-        """Has a part in all that this broker does from now on."""
+        """Applies faults to this broker and logs its requests from now on."""
         self._brokers[services.cluster.node_id] = services
         injector = self._injectors[services.cluster.node_id] = Injector(
             services, self.faults, self.events, self.contents
@@ -69,7 +68,7 @@ class Control:
         disk.failing = partial(self._fire_disk_fault, services.cluster.node_id)
 
     def close(self) -> None:
-        """Lets everything go on, so that brokers can stop."""
+        """Removes all faults, resumes the clock and releases transaction markers, so that brokers can stop."""
         self.faults.reset()
         self.clock.resume()
         for broker in self._brokers.values():
@@ -77,7 +76,7 @@ class Control:
                 broker.transactions_in_use.release_markers()
 
     async def handle(self, method: str, path: str, body: Body) -> tuple[HTTPStatus, Answer]:
-        """The answer to a request, as JSON has it."""
+        """Returns the status and the JSON answer to a request."""
         try:
             return HTTPStatus.OK, await self._answer(method, path.strip("/"), body)
         except WrongFault as fault:
@@ -98,7 +97,7 @@ class Control:
         return await found.answer(number, body)
 
     def add(self, *operations: ControlOperation) -> None:
-        """From now on it can be asked for these."""
+        """Adds operations."""
         self.operations.update({(each.method, each.path): each for each in operations})
 
     def _add_operations(self) -> None:
@@ -210,7 +209,7 @@ class Control:
         return {"unfired": unfired, "failed": failed}
 
     def _parse_fault(self, body: Body) -> Fault:
-        """Raises: WrongFault, also for a broker that there is not."""
+        """Raises: WrongFault, also for an unknown broker."""
         fault = make_fault(body)
         if fault.broker is not None and fault.broker not in self._brokers:
             raise WrongFault(f"there is no broker {fault.broker}, only {sorted(self._brokers)}")
@@ -225,7 +224,7 @@ class Control:
         return armed.to_json()
 
     def _fire_disk_fault(self, broker: int, path: str) -> int | None:
-        """Fires a fault that is armed for that file of this broker: the errno of the write, None if there is none."""
+        """Fires a fault armed for the file's partition; returns the error number of the write, None without a fault."""
         found = parse_log_folder_name(path.rpartition("/")[0].rpartition("/")[2])
         if found is None:
             return None
@@ -285,13 +284,13 @@ class Control:
         return self._describe_time()
 
     async def _reset_all(self, fields: Fields) -> Answer:
-        """Between two tests; what never fired is answered."""
+        """Resets between two tests; answers the faults that never fired."""
         answer, keeps = await self._reset_faults({}), fields.get("keep_contents", False)
-        # First: what begins again begins in the machine's time. What is kept would see time go back.
+        # First, so that restarted brokers use the machine's time. Contents that are kept must not see time go back.
         self.clock.resume() if keeps else self.clock.reset()
         await self.on_reset()
         for broker in self.running():
-            broker.started_ms = min(broker.started_ms, self.clock.now_ms())  # it may have begun in a time to come
+            broker.started_ms = min(broker.started_ms, self.clock.now_ms())  # the clock may have been ahead then
             if broker.transactions_in_use is not None:
                 broker.transactions_in_use.release_markers()
         if keeps:

@@ -35,7 +35,7 @@ class ConnectionCutInResponse:
 
 
 def read_pieces(pieces: Sequence[Piece]) -> bytes:
-    """What would go over the wire."""
+    """Reads what would go over the wire."""
     return b"".join(map(_read_piece, pieces))
 
 
@@ -60,7 +60,7 @@ def close_connection_after(pieces: Sequence[Piece], sent_bytes: int) -> list[Pie
 
 
 def corrupt_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
-    """An answer with a wrong correlation id or length, or something that is none."""
+    """An answer with a wrong correlation id or length, or bytes that are no answer."""
     if what == "garbage":
         return [GARBAGE]
     data = bytearray(read_pieces(pieces))
@@ -70,7 +70,7 @@ def corrupt_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
 
 
 def has_records(response: FetchResponse, is_meant: Meant, topic_name: TopicName) -> bool:
-    """Whether there is anything to spoil."""
+    """Whether a partition that is meant has records."""
     return any(
         each.records is not None
         and len(cast(Any, each.records))

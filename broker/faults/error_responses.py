@@ -21,7 +21,7 @@ BLANK = {
     "offset": -1,
     "committed_offset": -1,
 }
-"""What an answer with an error has nothing to say of."""
+"""Fields that have no value in an answer with an error."""
 
 
 def with_error_code(
@@ -60,7 +60,7 @@ def error_codes_in(item: Any) -> set[int]:
 def split_request(
     item: Any, is_meant: Meant, topic_name: TopicName, topic: str | None = None
 ) -> tuple[Any | None, Any | None]:
-    """A request without the partitions that are meant, and with them only; None where nothing is left."""
+    """The request without the partitions that are meant, and with only them; None in place of an empty one."""
     rest: dict[str, Any] = {}
     part: dict[str, Any] = {}
     for name, items in arrays_of_structs(item):

@@ -8,18 +8,18 @@ from typing import Any
 MOST_EVENTS = 100_000
 MOST_LINES = 30
 MOST_REQUESTS = 12
-"""Of these, requests that went well, where more has happened: else they push out the fault or election before them."""
+"""How many of these lines are left to requests that went well: else they push out faults and elections before them."""
 MOST_CHARACTERS = 160
 END_OF_TEST = "end of a test: faults are removed, the clock runs, every broker runs"
 REFUSAL = "refusal"
 """A login or TLS handshake that failed. Clients try again and again, with requests in between."""
 USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
-"""Requests that clients repeat; they are shown only where something came of them."""
+"""Requests that clients repeat; they are shown only if an error or a fault came of them."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RequestEvent:
-    """A request. `answer`: the error codes by name, [] for success; None while there is none, or when none came.
+    """A request. `answer`: the error codes by name, [] for success; None if none was sent, or not yet.
     `topics`: the first that it names."""
 
     at_ms: int
@@ -117,7 +117,7 @@ def _group_equal(events: Iterable[Event]) -> list[list[Event]]:
 
 
 def _of_last_test(events: Iterable[Event]) -> list[Event]:
-    """Those after the end of the test before, where tests share a broker."""
+    """The events after the end of the test before; tests may share a broker."""
     found = list(events)
     ends = [at + 1 for at, each in enumerate(found) if isinstance(each, OtherEvent) and each.line == END_OF_TEST]
     return found[ends[-1] if ends else 0 :]

@@ -1,7 +1,7 @@
 """A fault: which requests it is for, how often, and what goes wrong then. Each kind is a class in `kinds/`.
 
-A kind declares its fields, each with its parser, and overrides what it does: `act_before` the request has its effect,
-`act_after` it, or `act_on_bytes` of the answer. `place` says which of them is called.
+A kind declares its fields, each with its parser, and overrides one method: `act_before` the request has its effect,
+`act_after` it, or `act_on_bytes` of the answer. `fault_place` says which of them is called.
 """
 
 from dataclasses import MISSING, dataclass, field
@@ -37,7 +37,7 @@ OF_REQUESTS = ("api", "versions", "client_id", "group")
 
 
 class FaultPlace(Enum):
-    """Where a request passes when the fault fires."""
+    """The point on a request's way at which a fault fires."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -106,7 +106,7 @@ class Fault:
         return self.topic in (None, topic) and (self.partition is None or partition in (None, self.partition))
 
     def is_for(self, request: PassingRequest) -> bool:
-        """Whether the request matches; its broker does already."""
+        """Whether the request matches; its broker was compared before."""
         call = request.call
         return (
             (not self.api or call.key in self.api)
@@ -125,7 +125,7 @@ class Fault:
         return True
 
     def on_arm(self, state: ArmedFaultState, services: "Services") -> None:
-        """Keeps what the fault needs of the moment when it is armed."""
+        """Called when the fault is armed: keeps in `state` what it needs of that moment."""
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         """A response in the handler's place, or None. Raises: ApiError, CloseConnection."""

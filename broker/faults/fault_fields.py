@@ -19,7 +19,7 @@ NAMES_OF_VALUES: Final = {
 
 
 class WrongFault(ValueError):
-    """What was asked for cannot be a fault; the message says why."""
+    """A request to the control is wrong; the message says why."""
 
 
 def make_fault(values: Mapping[str, Any]) -> Fault:
@@ -97,7 +97,7 @@ def _api_name(key: ApiKey) -> str:
 
 
 def _suggest_value(field: str, value: Any) -> str:
-    """What may be meant by the name of an API or an error code, such as one of which only the beginning is there."""
+    """Suggests an API or an error code for a wrong name, which may be the beginning of one."""
     if field not in NAMES_OF_VALUES or not isinstance(value, str):
         return ""
     known = NAMES_OF_VALUES[field]

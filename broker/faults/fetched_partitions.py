@@ -1,4 +1,4 @@
-"""Which partitions the members of groups have fetched from since they were assigned: what is written then, they read.
+"""Which partitions group members have fetched from since the assignment: they read all that is written after that.
 
 A consumer that begins at the latest offset has a position in a partition only when it fetches from it.
 """
@@ -13,7 +13,7 @@ from ...protocol.messages.sync_group import SyncGroupResponse
 
 TopicPartition = tuple[str, int]
 MOST_NOTES = 100_000
-"""After which all are forgotten, and members count as such that have not fetched."""
+"""Above this all notes are forgotten: then no member counts as having fetched."""
 
 
 class FetchedPartitions:
@@ -26,7 +26,7 @@ class FetchedPartitions:
         self._changed = asyncio.Event()
 
     def note_fetch(self, client_id: str, partitions: Iterable[tuple[str, int | None]]) -> None:
-        """A client has asked for the records of these."""
+        """Notes that a client fetches from these partitions."""
         self._forget_if_many()
         number = next(self._numbers)
         for topic, index in partitions:
@@ -34,7 +34,7 @@ class FetchedPartitions:
                 self._fetched[client_id, (topic, index)] = number
 
     def note_answer(self, key: ApiKey, request: Any, response: Any) -> None:
-        """Something was answered; it may have assigned partitions to a member."""
+        """Notes a response, which may assign partitions to a member."""
         is_assignment = isinstance(response, SyncGroupResponse) and not response.error_code
         if key is ApiKey.CONSUMER_GROUP_HEARTBEAT and getattr(response, "assignment", None) is not None:
             is_assignment = True
@@ -47,7 +47,7 @@ class FetchedPartitions:
     def not_fetched_partitions(
         self, client_id: str, member_id: str, assigned: Iterable[TopicPartition]
     ) -> list[TopicPartition]:
-        """The partitions of a member from which its client has not fetched since."""
+        """The assigned partitions of a member from which its client has not fetched since the assignment."""
         since = self._assigned.get(member_id, 0)
         return [each for each in assigned if self._fetched.get((client_id, each), 0) <= since]
 

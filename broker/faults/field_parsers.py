@@ -1,4 +1,4 @@
-"""The parsers of the fields of a fault: from JSON, YAML or Python to what they mean.
+"""The parsers of a fault's fields, from values of JSON, YAML or Python.
 
 Every parser raises ValueError with what it expects.
 """
@@ -58,7 +58,7 @@ def parse_apis(value: Any) -> tuple[ApiKey, ...]:
 
 
 def parse_versions(value: Any) -> tuple[int, int]:
-    """First and last, of 7, 0-7, 3+ or none."""
+    """The first and the last version, from 7, 0-7, 3+ or none."""
     if value == "none":
         return NO_VERSIONS
     found = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", str(value))
@@ -133,7 +133,7 @@ def parse_name(value: Any) -> str:
 
 
 def make_choice_parser(*choices: str) -> Callable[[Any], str]:
-    """A parser of one of these."""
+    """Returns a parser that takes one of these."""
 
     def read(value: Any) -> str:
         if value not in choices:

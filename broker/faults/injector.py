@@ -36,11 +36,11 @@ class Injector(Interceptor):
         self._passing: dict[int, PassingRequest] = {}
 
     def on_arm(self, armed: ArmedFault) -> None:
-        """Lets a new fault keep what it needs of this moment."""
+        """Calls the fault's `on_arm`, if the fault is for this broker."""
         if self._is_for_this_broker(armed.fault):
             armed.fault.on_arm(armed, self._services)
 
-    # The three places at which a request passes
+    # Called on the way of a request
 
     async def before(self, call: "Call") -> Any | None:
         request = self._passing[id(call)] = PassingRequest(self._services, call, self._log_request(call))

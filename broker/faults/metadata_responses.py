@@ -21,12 +21,12 @@ def leaders_now(cluster: "MetadataImage") -> dict[Place, Leader]:
 
 
 def with_leader(response: MetadataResponse, leader: int, is_meant: Meant) -> MetadataResponse:
-    """That broker leads; -1: none does."""
+    """Names that broker as leader; -1: none."""
     return _change_partitions(response, is_meant, lambda topic, part: _with_leader(part, leader, part.leader_epoch))
 
 
 def with_old_leaders(response: MetadataResponse, leaders: Mapping[Place, Leader], is_meant: Meant) -> MetadataResponse:
-    """The leaders that `leaders_now` found then; partitions that are new since are shown as they are."""
+    """Names the leaders that `leaders_now` returned earlier; newer partitions stay as they are."""
 
     def change(topic: str, part: MetadataResponsePartition) -> MetadataResponsePartition:
         old = leaders.get((topic, part.partition_index))

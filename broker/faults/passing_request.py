@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PassingRequest:
-    """`call` is changed where a fault takes partitions away from the handler."""
+    """A request on its way. `call.request` loses the partitions that a fault answers in place of the handler."""
 
     def __init__(self, services: "Services", call: "Call", event: RequestEvent | None) -> None:
         self.services = services
@@ -66,11 +66,11 @@ class PassingRequest:
     # What can be done with it
 
     async def sleep(self, delay_ms: int) -> None:
-        """Lets it wait, by the broker's clock."""
+        """Waits, by the broker's clock."""
         await self.services.clock.sleep(delay_ms)
 
     async def hold_until(self, released: asyncio.Event) -> None:
-        """Returns when it is released. Raises: CloseConnection when the client leaves before."""
+        """Waits for `released`. Raises: CloseConnection when the client leaves first."""
         left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = asyncio.ensure_future(released.wait())
         self.call.peer.on_leave = lambda: None if left.done() else left.set_result(None)
@@ -93,7 +93,7 @@ class PassingRequest:
         return self._handler_module().refuse(self.call.request if part is None else part, error, self.call)
 
     def answer_part(self, is_meant: Meant, answer: Callable[[Any], Any]) -> Any | None:
-        """Answers the partitions that are meant and lets the handler have the rest.
+        """Answers the partitions that are meant and leaves the rest to the handler.
 
         Returns: the answer to the whole request when there is no rest, else None.
         """
@@ -108,11 +108,11 @@ class PassingRequest:
         return None
 
     def change_response_later(self, change: Callable[[Any], Any]) -> None:
-        """Has the response changed before faults that fire after the effect see it."""
+        """Registers a change of the response, made before faults that fire after the effect see it."""
         self._late.append(change)
 
     def complete_response(self, response: Any | None) -> Any | None:
-        """The handler's response with the answers that faults have given before. Raises: CloseConnection."""
+        """Adds the partitions that faults answered, and makes the changes they registered. Raises: CloseConnection."""
         if self._separate_answer is not None:
             response = merge_responses(response, self._separate_answer)
         if self.call.key is ApiKey.PRODUCE and self.call.request.acks == 0:

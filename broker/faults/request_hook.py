@@ -57,7 +57,7 @@ Hook = Callable[[HookedRequest], Awaitable[Any]]
 
 
 async def run_hook(hook: Hook, key: ApiKey, request: HookedRequest) -> Any:
-    """A response, or an Outcome. Raises: TypeError for anything else, and what the hook raises."""
+    """Calls the hook; returns a response or a HookDecision. Raises: TypeError for others, and what the hook raises."""
     outcome = await hook(request)
     response = API[key].response
     if isinstance(outcome, HookDecision | response):

@@ -13,7 +13,7 @@ GROUP_FIELDS = ("group_id", "transactional_id", "v3_and_below_transactional_id",
 GROUP_LISTS = ("groups", "groups_names", "group_ids", "coordinator_keys", "transactional_ids", "transactions")
 
 NO_TOPICS = frozenset({"forgotten_topics_data", "protocols", "configs", "deletions", "upsertions", "users"})
-"""Arrays that name a topic that is read no more, or assignors, settings and users."""
+"""Arrays whose names are those of topics no longer read, of assignors, settings or users."""
 
 TopicName = Callable[[UUID], str | None]
 Place = tuple[str, int | None]

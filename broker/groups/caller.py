@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who sends a request, and in which version of its API. `host` begins with a slash, as Java shows addresses;
-    `may_see`: whether an access rule lets it know of a topic by its name.
+    """The sender of a request, and the version of its API. `host` begins with a slash, as Java shows addresses.
+    `may_see(topic)`: whether an access rule lets the client know that the topic exists.
     """
 
     version: int

@@ -1,6 +1,6 @@
 """Stores the changes of consumer groups: opens a group for a change, appends the change's records, and applies them.
 
-Members that let a time pass are removed by a change as well (`member_timeouts.py`). A group of the classic protocol is
+Members whose time runs out are removed by a change as well (`member_timeouts.py`). A group of the classic protocol is
 upgraded when a change of it is opened, and downgraded when only classic members stay.
 
 Source: Kafka 3.9, GroupMetadataManager.
@@ -26,11 +26,11 @@ from .state.replay import Replay
 
 R = TypeVar("R")
 MOST_EXPRESSIONS = 10
-"""Of a group: all of them are compared with all topics when its topics are looked at."""
+"""In one group: each is matched with all topics when the group's topics are looked at."""
 
 
 class ConsumerGroupStore:
-    """Through it requests of both protocols change consumer groups."""
+    """Changes consumer groups, for requests of both protocols."""
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class ConsumerGroupStore:
     # Groups
 
     def get(self, group_id: str, absent: ErrorCode = ErrorCode.GROUP_ID_NOT_FOUND) -> ConsumerGroup:
-        """The consumer group. Raises: ApiError `absent`."""
+        """Returns the consumer group. Raises: ApiError `absent`."""
         group = self._groups.find(group_id)
         if not isinstance(group, ConsumerGroup):
             raise ApiError(f"there is no consumer group {group_id!r}", absent)
         return group
 
     def expressions_to_match(self, group_id: str, new: str | None) -> set[str]:
-        """The expressions that a heartbeat will match: its own, and all of the group when its topics are looked at.
+        """The expressions that a heartbeat will match: its own, and the group's if it brings one or a refresh is due.
 
-        Raises: ApiError INVALID_REGULAR_EXPRESSION for another one where the group has many.
+        Raises: ApiError INVALID_REGULAR_EXPRESSION for a new one if the group has `MOST_EXPRESSIONS`.
         """
         found = set()
         group = self._groups.find(group_id)
@@ -87,7 +87,7 @@ class ConsumerGroupStore:
         return found
 
     def begin_change(self, group_id: str, *, may_create: bool) -> GroupChange:
-        """A change of the group, which is made, or made of a classic one, if need be. Raises: ApiError."""
+        """Opens a change of the group, which is new or upgraded from a classic one if need be. Raises: ApiError."""
         group = self._groups.find(group_id)
         if isinstance(group, ConsumerGroup):
             return GroupChange(group)
@@ -118,12 +118,12 @@ class ConsumerGroupStore:
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
     def store_and_respond(self, plan: ChangeWithResponse[R]) -> R:
-        """Stores the change; the answer. Raises: ApiError; nothing has changed then."""
+        """Stores the change and returns the response. Raises: ApiError, with nothing changed."""
         self.store_change(plan.change)
         return plan.finish()
 
     def store_change(self, change: GroupChange) -> None:
-        """Writes a change, then makes it. Raises: ApiError; nothing has changed then."""
+        """Writes the records of a change, then applies them. Raises: ApiError, with nothing changed."""
         group, epoch = change.group, change.group.epoch
         if change.prelude or change.records:
             if not change.encoded:
@@ -158,7 +158,7 @@ class ConsumerGroupStore:
             self.timeouts.watch_session(group, member)
 
     def remove_member(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Takes a member out. If only classic members stay, the group may become a classic one. Raises: ApiError."""
+        """Removes a member. If only classic members stay, the group may become a classic one. Raises: ApiError."""
         if self._converter.is_to_downgrade(group, member):
             self._downgrade(group, member)
             return

@@ -122,11 +122,11 @@ class GroupCoordinator:
         self._expiry = Periodic("offset expiry", self._core.clock, self.expire_offsets, interval_ms)
 
     async def await_loading(self) -> None:
-        """Returns when all that was stored at the start is there."""
+        """Returns when everything that was stored at the start is loaded."""
         await self._loading.wait()
 
     async def stop(self) -> None:
-        """Answers every request that waits and lets no timer fire any more."""
+        """Answers all parked requests and cancels all timers."""
         self._is_active = False
         await self._loading.stop()
         await self._deletions.stop()
@@ -180,7 +180,7 @@ class GroupCoordinator:
     # Classic members
 
     async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
-        """Enters a group; returns when its join phase has ended. Raises: ApiError."""
+        """Lets a member join a group; returns when the join phase has ended. Raises: ApiError."""
         await self.ensure_topic_and_check(request.group_id)
         limits = self.settings
         if not limits.min_session_timeout_ms <= request.session_timeout_ms <= limits.max_session_timeout_ms:
@@ -201,7 +201,7 @@ class GroupCoordinator:
         return answer
 
     def _note_unused_group(self, group: ClassicGroup) -> None:
-        """Nobody has joined the group. It stays, as in Kafka, but where they are many the oldest are forgotten."""
+        """Remembers a group that nobody has joined. It stays, as in Kafka; the oldest of too many are forgotten."""
         self.unused.put((group.group_id,), group)
 
     def _forget_unless_in_use(self, group: ClassicGroup) -> None:
@@ -216,7 +216,7 @@ class GroupCoordinator:
             self.groups.remove(group.group_id)
 
     def _group_to_join(self, request: JoinGroupRequest) -> Group:
-        """Only who has no member id yet may make a group. A consumer group without members becomes a classic one."""
+        """Finds the group. A request without member id creates it, or makes an empty consumer group a classic one."""
         group = self.groups.find(request.group_id)
         if isinstance(group, ConsumerGroup) and group.is_empty:
             self._topic.append(group.group_id, group.tombstones())
@@ -231,7 +231,7 @@ class GroupCoordinator:
         return group
 
     async def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncGroupResponse:
-        """The member's assignment, when the leader has handed it in. Raises: ApiError."""
+        """Returns the member's assignment, once the leader has sent it. Raises: ApiError."""
         try:
             await self.ensure_topic_and_check(request.group_id)
         except ApiError as error:
@@ -246,7 +246,7 @@ class GroupCoordinator:
         return await self._member_requests.sync(group, request)
 
     async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
-        """What the member is to do. While the group is loaded nothing is wrong with anybody. Raises: ApiError."""
+        """Returns the error code for the member, NONE while the group is being loaded. Raises: ApiError."""
         try:
             await self.ensure_topic_and_check(request.group_id)
         except ApiError as error:
@@ -259,7 +259,7 @@ class GroupCoordinator:
         return self._member_requests.heartbeat(group, request)
 
     async def leave(self, request: LeaveGroupRequest, leaving: Sequence[MemberIdentity]) -> LeaveGroupResponse:
-        """Takes members out of a group. Raises: ApiError."""
+        """Removes members from a group. Raises: ApiError."""
         await self.ensure_topic_and_check(request.group_id)
         group = self.groups.find(request.group_id)
         if group is None:
@@ -279,7 +279,7 @@ class GroupCoordinator:
     async def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
     ) -> ConsumerGroupHeartbeatResponse:
-        """The answer to the member. Raises: ApiError."""
+        """Returns the response to the member. Raises: ApiError."""
         self._check_consumer_protocol()
         await self.ensure_topic_and_check(request.group_id, may_be_empty=True)
         expressions = self._consumers.expressions_to_match(request.group_id, request.subscribed_topic_regex)
@@ -315,7 +315,7 @@ class GroupCoordinator:
         return describe_unknown_classic(group_id, operations)
 
     async def delete_group(self, group_id: str, turn: Turn) -> ErrorCode:
-        """Deletes a group without members, with its offsets."""
+        """Deletes a group without members, with its offsets. Returns the error code."""
         tombstones = await self._commits.encode_tombstones(group_id, turn)
         try:
             await self.ensure_topic_and_check(group_id, may_be_empty=True)
@@ -336,7 +336,7 @@ class GroupCoordinator:
         return await self._commits.commit(committer, new)
 
     async def check_fetcher(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        """Raises: ApiError when the group's offsets may not be told."""
+        """Raises: ApiError when this client may not read the group's offsets."""
         await self.ensure_topic_and_check(group_id, may_be_empty=True)
         self._commits.check_fetcher(group_id, member_id, member_epoch)
 
@@ -348,12 +348,12 @@ class GroupCoordinator:
         return self._commits.offsets_of_group(group_id)
 
     async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-        """The error code of each partition. Raises: ApiError."""
+        """Deletes offsets; returns the error code of each partition. Raises: ApiError."""
         await self.ensure_topic_and_check(group_id)
         return self._commits.delete_offsets(group_id, asked)
 
     async def expire_offsets(self) -> None:
-        """Takes away what is older than its retention, and groups that have nothing left."""
+        """Deletes offsets that have outlived their retention, and groups without members and offsets."""
         turn = self._core.turns.begin()
         for group in self.groups:
             with self._core.rounds.catch_item_fault("offset expiry", group.group_id):
@@ -371,20 +371,20 @@ class GroupCoordinator:
     # What is counted
 
     def rebalance_counts(self) -> dict[str, int]:
-        """Rebalances that gave a new generation or epoch, by the type of the group."""
+        """How many rebalances gave a new generation or epoch, by the type of the group."""
         return {"classic": self._rebalancer.rebalances, "consumer": self._consumers.rebalances}
 
     def offset_change_counts(self) -> dict[str, int]:
-        """Partitions of which offsets were committed, expired or deleted."""
+        """How many offsets were committed, expired and deleted."""
         commits = self._commits
         return {"committed": commits.committed, "expired": commits.expired, "deleted": commits.deleted}
 
-    # What others tell
+    # Events elsewhere in the broker
 
     async def complete_transaction(
         self, producer_id: int, producer_epoch: int, *, committed: bool, partition: int, turn: Turn
     ) -> None:
-        """The producer's marker was written to this partition of `__consumer_offsets`: its offsets count, or go."""
+        """Commits or drops the producer's pending offsets, after its marker was written to this offsets partition."""
         for group_id in self.offsets.groups_of_producer(producer_id):
             if self._topic.partition_of(group_id) == partition:
                 self.offsets.end_transaction(group_id, producer_id, committed=committed)
@@ -393,8 +393,8 @@ class GroupCoordinator:
             await turn.next()
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> asyncio.Task[None]:
-        """Takes the topics' offsets from all groups, by the task that it returns; consumer groups that read one look at
-        their topics again."""
+        """Returns the task that deletes the topics' offsets of all groups. Consumer groups that read one look at their
+        topics again."""
         names = {topic.name for topic in topics}
         if OFFSETS_TOPIC in names:
             self._forget_all()
@@ -412,7 +412,7 @@ class GroupCoordinator:
                 group.refresh_at_ms = 0
 
     def _on_epoch(self, partition: Partition) -> None:
-        """A partition has a new leader: its groups are read if that is this broker, else they are another's."""
+        """A partition has a new leader: forgets its groups, and loads them again if that is this broker."""
         if partition.topic_name != OFFSETS_TOPIC:
             return
         index = partition.index

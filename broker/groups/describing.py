@@ -14,7 +14,7 @@ CONSUMER_MEMBER = 1
 
 
 def describe_classic(group: ClassicGroup, operations: int) -> DescribedGroup:
-    """State and members; what the members agreed on only while the group is Stable."""
+    """State and members; protocol, metadata and assignments only while the group is Stable."""
     is_stable = group.state is ClassicGroupState.STABLE
     protocol = group.protocol_name if is_stable else None
     return DescribedGroup(
@@ -39,14 +39,14 @@ def _describe_classic_member(member: ClassicMember, protocol: str | None) -> Des
 
 
 def describe_unknown_classic(group_id: str, operations: int) -> DescribedGroup:
-    """A group that there is not is a dead one."""
+    """Shows a group that does not exist as Dead."""
     return DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations)
 
 
 def describe_consumer(
     group: ConsumerGroup, operations: int, default_assignor: str, find_name: FindName
 ) -> wire.DescribedGroup:
-    """State, epochs and members, each with what it owns and what it is to own."""
+    """State, epochs and members, each with its assignment and its target assignment."""
     return wire.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,

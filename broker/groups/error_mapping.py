@@ -34,5 +34,5 @@ def to_group_error(error: ApiError) -> ErrorCode:
 
 
 def to_offset_error(error: ApiError) -> ErrorCode:
-    """What a commit is answered when its records could not be written."""
+    """Which error a commit gets when its records could not be written."""
     return (_GROUP_ERRORS | _OFFSET_ONLY_ERRORS).get(error.code, error.code)

@@ -1,4 +1,4 @@
-"""Lines in the log about groups. Clients choose the names, and how often a group changes."""
+"""Logs about groups, at a limited rate: clients choose the names, and how often a group changes."""
 
 import logging
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from ...network.sasl.mechanism import quote_for_log
 log = logging.getLogger(__name__)
 
 KEY_CHARACTERS = 64
-"""Groups whose names begin with the same ones share their lines."""
+"""Groups whose names begin with the same 64 characters share one limit."""
 
 
 class GroupLogger:
@@ -20,13 +20,13 @@ class GroupLogger:
         self._on_line = on_line
 
     def log_info(self, group_id: str, text: str, *values: str | int | Exception) -> None:
-        """A line that begins with the group. `text` is a %-format of the values, of which names are cut and escaped."""
+        """Logs a line that begins with the group. `text` is a %-format of `values`; their texts are cut and escaped."""
         line = _format_line(group_id, text, values)
         self._on_line(line)
         self._lines.log_info(log, group_id[:KEY_CHARACTERS], line)
 
     def warn(self, group_id: str, text: str, *values: str | int | Exception) -> None:
-        """The same for what has gone wrong."""
+        """Logs such a line as a warning."""
         line = _format_line(group_id, text, values)
         self._on_line(line)
         self._lines.warn(log, group_id[:KEY_CHARACTERS], line)

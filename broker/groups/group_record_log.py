@@ -1,4 +1,4 @@
-"""The interface to where coordinators put their records: a log in the broker, a list in tests."""
+"""The interface by which the group coordinator stores records: in a log in the broker, in a list in tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class GroupRecordLog(Protocol):
     """Keeps records of groups, each group in one partition of `__consumer_offsets`."""
 
     def partition_of(self, group_id: str) -> int:
-        """Where the group's records are."""
+        """The partition that holds the group's records."""
         ...
 
     def append(
@@ -43,7 +43,7 @@ class GroupRecordLog(Protocol):
         records: Sequence[EncodedGroupRecord],
         producer: TransactionalProducer | None = None,
     ) -> StoredRecords:
-        """The same for records that were encoded before. Raises: ApiError when nothing was written."""
+        """Writes records that are encoded already, in one batch. Raises: ApiError when nothing was written."""
         ...
 
     async def await_replication(self, stored: StoredRecords, timeout_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""All groups by id, with an index from topics to the groups that subscribe to them."""
+"""All groups, by id."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ class GroupRegistry:
         return self._groups.pop(group_id, None)
 
     def find_or_make_for_offsets(self, group_id: str, now_ms: int | None) -> Group:
-        """The group, made as one without members when offsets are committed for a group that is not known."""
+        """Returns the group; makes one without members when offsets are committed for an unknown group."""
         group = self._groups.get(group_id)
         if group is None:
             group = self._groups[group_id] = ClassicGroup(group_id, state_since_ms=now_ms)

@@ -38,7 +38,7 @@ class GroupSettings:
 
     @classmethod
     def of(cls, settings: BrokerSettings) -> "GroupSettings":
-        """Those among the broker's settings."""
+        """Takes them from the broker's settings."""
         policy = settings.group_consumer_migration_policy.lower()
         return cls(
             min_session_timeout_ms=settings.group_min_session_timeout_ms,

@@ -1,6 +1,6 @@
 """AddOffsetsToTxn, versions 0-4 (KIP-98): makes the offsets of a group part of a transaction.
 
-Added is the partition of `__consumer_offsets` that holds the group, which need not exist.
+It adds the partition of `__consumer_offsets` that holds the group; the group need not exist.
 
 Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; v4 only says that
 the producer knows TRANSACTION_ABORTABLE.

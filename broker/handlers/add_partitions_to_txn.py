@@ -3,8 +3,8 @@
 All of a transaction's partitions are added or none: where one does not exist, the others are answered
 OPERATION_NOT_ATTEMPTED.
 
-Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; v4 and v5 are what
-brokers ask each other: several transactions, of which some are only to be verified. This broker, its own
+Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; brokers send
+v4 and v5 to each other: several transactions, of which some are only to be verified. This broker, its own
 coordinator, does not need them.
 """
 
@@ -96,7 +96,7 @@ def _list_partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPar
 
 
 def _may_write(access: Access, topic: str) -> bool:
-    """Internal topics are nobody's to write in a transaction of their own (Kafka does not even ask)."""
+    """Nobody may add an internal topic to a transaction (Kafka does not even look at the permissions)."""
     return topic not in INTERNAL_TOPICS and access.may(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 

@@ -1,7 +1,7 @@
 """AlterConfigs, versions 0-2 (KIP-133): replaces all settings of topics or brokers that differ from the defaults.
 
-What is not named goes back to its default: IncrementalAlterConfigs is the better way. Each resource succeeds or fails
-for itself; a change is on the disk, and in force in open logs, when the answer goes out. v0-v2 are alike but for
+A setting that is not named returns to its default: IncrementalAlterConfigs is the better way. Each resource succeeds or
+fails for itself; a change is on the disk, and in force in open logs, when the answer goes out. v0-v2 are alike but for
 flexible fields.
 """
 

@@ -57,13 +57,13 @@ def refuse(request: ApiVersionsRequest, error: ApiError, call: Call) -> ApiVersi
 
 
 def refuse_version(served: ServedApi | None) -> ApiVersionsResponse:
-    """The answer, in v0, to a version that this broker does not know; it tells those that it does."""
+    """The v0 response to an unknown version of ApiVersions, with the versions that this broker knows."""
     ranges = () if served is None else (_version_range(ApiKey.API_VERSIONS, served),)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=ranges)
 
 
 def _version_ranges(release: str | None) -> tuple[ApiVersion, ...]:
-    """The versions that are offered, of a release of Kafka where the broker acts as that."""
+    """The versions to offer: those of a release of Kafka if the broker acts as that, else all that it serves."""
     from . import SERVED
 
     if release is None:

@@ -2,7 +2,7 @@
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. A group
 that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND; one that is named twice is answered once.
-Who may not DESCRIBE each topic that is assigned in a group is not told of the group, as in Kafka 4.
+A client that may not DESCRIBE each topic assigned in a group gets TOPIC_AUTHORIZATION_FAILED, as in Kafka 4.
 Version notes: v1 is Kafka 4.0's and says which protocol a member speaks.
 """
 
@@ -51,7 +51,7 @@ async def _describe(services: "Services", group_id: str, tells_operations: bool,
 
 
 async def _ensure_sees_topics(group: DescribedGroup, call: Call) -> None:
-    """Raises: ApiError."""
+    """Raises: ApiError TOPIC_AUTHORIZATION_FAILED."""
     for member in group.members:
         for assignment in (member.assignment, member.target_assignment):
             for topic in assignment.topic_partitions:

@@ -2,8 +2,8 @@
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. The broker
 assigns, uniformly or by ranges; group.consumer.migration.policy lets classic groups change over while they have
-members. A client that names a topic that it may not DESCRIBE is refused, as in Kafka 4: the assignment would tell it
-of the topic.
+members. A client that names a topic that it may not DESCRIBE is refused, as in Kafka 4: the assignment would show
+that the topic exists.
 
 Version notes: in v0 a member may leave its id to the broker. v1 is Kafka 4.0's and what librdkafka needs: members make
 their own id (KIP-1082) and may subscribe by an expression, which matches whole names, but not those of internal topics.

@@ -75,7 +75,7 @@ def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateT
 
 
 async def create_topic(services: "Services", topic: CreatableTopic) -> None:
-    """Creates a topic for the broker itself: nobody's rights and quotas count. Raises: ApiError."""
+    """Creates a topic for the broker itself, without looking at rights and quotas. Raises: ApiError."""
     plan = _plan_topic(services, topic, is_repeated=False)
     check_new_partition_count(plan.partitions)
     for error in (await services.topics.create([plan])).values():
@@ -161,7 +161,7 @@ def _make_success(topic: NewTopic, call: Call, configs_of: ConfigsOf) -> Creatab
 
 
 def _describe_configs(services: "Services", settings: frozenset[tuple[str, str]]) -> Sequence[CreatableTopicConfigs]:
-    """What is in force with those settings of the topic's own."""
+    """The settings in force for a topic that has these of its own."""
     overrides = dict(settings)
     rows = describe_topic(services.topics.configuration.layers, overrides)
     return [

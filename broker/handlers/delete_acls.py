@@ -2,7 +2,7 @@
 SECURITY_DISABLED for each.
 
 A rule that matches several filters is in the result of each. All are gone from the disk, by one write, when the
-answer goes out. One request removes 10,000 at most, as in Kafka (`AclControlManager`), and tells of no more than
+answer goes out. One request removes 10,000 at most, as in Kafka (`AclControlManager`), and lists no more than
 `stepdown.request.max.items`; else it is refused, and removes none. Version notes: before v1 only rules with literal
 names match.
 """

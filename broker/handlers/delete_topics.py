@@ -86,7 +86,7 @@ def _topics_of(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
 
 
 def _deletion_access(call: Call) -> Access:
-    """Who may DELETE on the cluster may delete every topic."""
+    """A client that may DELETE on the cluster may delete every topic."""
     everything = call.access.may_see(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
     return EVERYTHING if everything else call.access
 

@@ -2,7 +2,7 @@
 
 Version notes: v1 asks brokers (1) or controllers (2); this is a broker's listener, so asking for controllers is a
 mistake. The controller shown is a
-living broker: each takes what a controller takes.
+living broker: every broker takes the requests that a controller takes.
 """
 
 from typing import TYPE_CHECKING

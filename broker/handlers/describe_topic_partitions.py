@@ -79,7 +79,7 @@ def refuse(request: DescribeTopicPartitionsRequest, error: ApiError, call: Call)
 
 
 def _make_refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
-    """Whether the topic is there is not told."""
+    """The answer is the same whether the topic exists or not."""
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 

@@ -1,7 +1,7 @@
 """ElectLeaders, versions 0-2 (KIP-183, 460): makes preferred replicas leaders, or any replica where there is no leader.
 
-ELECTION_NOT_NEEDED for partitions that are named and have such a leader, nothing for others (null: all); a broker that
-is alone leads everything. Version notes: v0 knows preferred elections only and has no error of its own.
+Named partitions that have such a leader get ELECTION_NOT_NEEDED; where null asks for all, they are left out. A broker
+that is alone leads everything. Version notes: v0 knows preferred elections only and has no error of its own.
 """
 
 from functools import partial

@@ -115,7 +115,7 @@ class Fetch:
         self.params = params
 
     def is_due(self, readings: Sequence[PartitionReading]) -> bool:
-        """Whether what was read is answered now."""
+        """Whether the fetch is answered now: enough was read, or it does not wait."""
         if self._max_wait_ms <= 0 or not readings:
             return True
         size_bytes = 0
@@ -126,7 +126,7 @@ class Fetch:
         return size_bytes >= self.params.min_bytes
 
     async def answer_many_partitions(self) -> FetchResponse:
-        """The answer about many partitions, at once or when there is enough."""
+        """Reads many partitions in turns, and answers at once or when there is enough."""
         self._call.has_many_items = True
         async with self._long_fetch_place():
             readings = await self._read()
@@ -137,7 +137,7 @@ class Fetch:
         return await waiting
 
     def wait_and_answer(self, readings: Sequence[PartitionReading]) -> Coroutine[Any, Any, FetchResponse]:
-        """What is to be awaited for an answer with enough of those partitions; what was read is not kept meanwhile."""
+        """Returns a coroutine that waits for enough data, reads again and answers; `readings` are not kept."""
         return self._park_and_answer(DelayedFetch(self._services.cluster, readings, self.params))
 
     async def _park_and_answer(self, enough: DelayedFetch) -> FetchResponse:
@@ -151,7 +151,7 @@ class Fetch:
             return await self.convert_and_answer(await self._read())
 
     def _long_fetch_place(self) -> AbstractAsyncContextManager[None]:
-        """One of the few places for fetches of many partitions, which are given in the order they came."""
+        """A context that holds one of the few places for fetches of many partitions, given in order of arrival."""
         return self._services.long_fetches if self._is_long else nullcontext()
 
     @property
@@ -164,7 +164,7 @@ class Fetch:
         )
 
     async def convert_and_answer(self, readings: Sequence[PartitionReading]) -> FetchResponse:
-        """The answer, with slices that this version's readers understand.
+        """Converts the slices to what this version's readers understand, and answers.
 
         INVALID_FETCH_SESSION_EPOCH if a later request of the same session has come meanwhile.
         """
@@ -184,7 +184,7 @@ class Fetch:
     async def _answer_partition_in_worker(
         self, reading: PartitionReading, converted: SizedPiece | Refusal | None
     ) -> PartitionAnswer:
-        """Runs `_answer_partition` in a worker thread, and has the response encoded there.
+        """Runs `_answer_partition` in a worker thread; the response is encoded there too.
 
         Takes one of the few places for long fetches, since the aborted transactions of many fetches add up.
         """
@@ -195,7 +195,7 @@ class Fetch:
     def answer(
         self, readings: Sequence[PartitionReading], converted: Mapping[int, SizedPiece | Refusal]
     ) -> FetchResponse:
-        """The answer with what was read, but for what is converted, by its index."""
+        """The answer with what was read. `converted`: by index, what is answered instead."""
         return self._make_response(
             readings, [self._answer_partition(each, converted.get(at)) for at, each in enumerate(readings)]
         )
@@ -215,7 +215,7 @@ class Fetch:
         return response_of(self._context, answers, self._services.cluster, self._call.peer.listener)
 
     def _empty_response(self) -> FetchResponse:
-        """Without data; a session that would begin with it does not begin."""
+        """A response without data; a session that it would begin is forgotten."""
         if self._context.is_incremental:
             return FetchResponse(session_id=self._context.session_id)
         self._services.sessions.forget(self._context.session_id)

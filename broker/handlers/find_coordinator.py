@@ -1,7 +1,7 @@
 """FindCoordinator, versions 0-6: which broker serves a group or a transactional id (KIP-98, 699).
 
-It is the leader of the partition of `__consumer_offsets`, or `__transaction_state`, that the key's hash gives. Where
-Kafka answers COORDINATOR_NOT_AVAILABLE until such a topic is made, the first answer here comes when it has been.
+It is the leader of the partition of `__consumer_offsets`, or `__transaction_state`, that the key's hash gives. Kafka
+answers COORDINATOR_NOT_AVAILABLE until that topic is made; here the first request waits until it has been.
 
 Version notes: v0 knows groups only; from v4 on several keys, each with an answer of its own, in the order asked; v6 may
 name share groups, which are not offered: COORDINATOR_NOT_AVAILABLE, before v6 INVALID_REQUEST.

@@ -24,7 +24,7 @@ FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 
 def caller_of(call: Call) -> Caller:
-    """Who asks, as groups remember their members."""
+    """The sender of the request, as groups remember their members."""
     return Caller(
         version=call.version,
         client_id=call.client_id,
@@ -34,7 +34,7 @@ def caller_of(call: Call) -> Caller:
 
 
 async def handle(services: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
-    call.peer.release_frame()  # it waits for other members; what it says was copied, and is the group's
+    call.peer.release_frame()  # it waits for other members; its content was copied
     began = perf_counter()
     if call.version < FIRST_VERSION_WITH_REBALANCE_TIMEOUT:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)

@@ -47,7 +47,7 @@ def refuse(request: ListGroupsRequest, error: ApiError, call: Call) -> ListGroup
 
 
 def _listing_access(call: Call) -> Access:
-    """Who may DESCRIBE the cluster sees every group."""
+    """A client that may DESCRIBE the cluster sees every group."""
     everything = call.access.may_see(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
     return EVERYTHING if everything else call.access
 

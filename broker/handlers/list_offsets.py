@@ -116,7 +116,7 @@ def _check_led_here(services: "Services", request: ListOffsetsRequest, partition
 
 
 def _check_knows_high_watermark(partition: Partition, version: int) -> None:
-    """A leader that does not know yet what is committed says so (KIP-207). Raises ApiError 78, before v5 5."""
+    """Raises ApiError 78, before v5 5, if a new leader does not know its high watermark yet (KIP-207)."""
     try:
         partition.check_knows_high_watermark()
     except ApiError as error:

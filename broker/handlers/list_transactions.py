@@ -1,7 +1,7 @@
-"""ListTransactions, versions 0-1 (KIP-664, 994): the transactional ids, those that pass all filters given.
+"""ListTransactions, versions 0-1 (KIP-664, 994): the transactional ids that pass all filters given.
 
-States that do not exist are in the answer. v1 filters by the time, in ms, since the transaction began; as in Kafka, an
-id that has not begun any counts as begun in 1970.
+The answer names unknown states. v1 filters by the time, in ms, since the transaction began; as in Kafka, an id without
+a transaction counts as begun in 1970.
 """
 
 from typing import TYPE_CHECKING

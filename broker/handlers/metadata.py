@@ -91,7 +91,7 @@ def refuse(request: MetadataRequest, error: ApiError, call: Call) -> MetadataRes
 
 
 class TopicOperations:
-    """What may be done with topics, as far as the client asks."""
+    """The authorized operations of topics, if the client asks for them."""
 
     __slots__ = ("_access", "_is_asked")
 
@@ -106,7 +106,7 @@ class TopicOperations:
 async def _names_and_ids(
     topics: Sequence[MetadataRequestTopic], version: int, turn: Turn
 ) -> tuple[Iterable[str], Iterable[UUID]]:
-    """The names and ids, each once. Raises ApiError INVALID_REQUEST for ids where there may be none."""
+    """The names and ids, each once. Raises ApiError INVALID_REQUEST for ids in a version without them."""
     names: dict[str, None] = {}
     ids: dict[UUID, None] = {}
     for topic in topics:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 OFFSETS_A_BATCH = 100
-"""Of one request that are written together: it takes some of a millisecond."""
+"""How many offsets of one request are written together, in a fraction of a millisecond."""
 
 
 async def handle(services: "Services", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:

@@ -62,7 +62,7 @@ def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFe
 
 
 def _groups_of(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchRequestGroup]:
-    """All versions as the newest: groups, each with topics or null for all."""
+    """The groups asked for, in the form of the newest version: each with topics, or null for all."""
     if version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
         return list({group.group_id: group for group in request.groups}.values())
     topics = request.topics
@@ -107,7 +107,7 @@ def _make_denied_partition(index: int) -> OffsetFetchResponsePartitions:
 
 
 async def _list_visible_partitions(services: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
-    """The partitions of those that the client may see."""
+    """The partitions with offsets, of the topics that the client may see."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in tuple(services.groups.offsets_of_group(group_id)):
         if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):

@@ -12,7 +12,7 @@ Version notes: v0 answers no throttle time, v2 log append time, v5 log start, v8
 leader, v11 TRANSACTION_ABORTABLE where it was INVALID_TXN_STATE. v0-v2 may carry any magic; from v3 on one batch of
 magic 2, from v7 on zstd.
 
-Other than Kafka: a message goes with every error, not only with record errors; a frame that
+Unlike Kafka: a message goes with every error, not only with record errors; a frame that
 cannot be read fails its partition, not all of them; what fails unexpectedly fails its partition; and records that are
 null are refused (INVALID_RECORD), where Kafka 3.9.1 fails and answers nothing.
 """
@@ -58,7 +58,7 @@ ACKS = (ACKS_ALL, ACKS_NONE, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_ABORTABLE = 11
 FEW_PARTITIONS = 16
-"""Their records are appended without a look at the time."""
+"""Requests of no more partitions are appended in one step of the event loop."""
 MOST_JOBS_AT_ONCE = 16
 
 
@@ -72,7 +72,7 @@ Jobs = list[tuple[PartitionOutcome, AppendJob]]
 def handle(
     services: "Services", request: ProduceRequest, call: Call
 ) -> ResponseOrNone | Coroutine[Any, Any, ResponseOrNone]:
-    """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
+    """Returns the response, or a coroutine of it if it needs a worker or other replicas or has many partitions."""
     items = _list_partitions(request)
     _check_transactional_ids(request, items)
     if items:
@@ -108,7 +108,7 @@ async def _finish_jobs_and_answer(
     jobs: Jobs,
     append: RequestAppend,
 ) -> ResponseOrNone:
-    """The answer, after workers have seen to what is left to do."""
+    """Answers after workers have done the jobs."""
     for start in range(0, len(jobs), MOST_JOBS_AT_ONCE):
         await _produce_by_worker(services, jobs[start : start + MOST_JOBS_AT_ONCE], call, append)
     answer = _answer(services, request, call, outcomes, append)
@@ -172,7 +172,7 @@ def refuse(request: ProduceRequest, error: ApiError, call: Call) -> ProduceRespo
 
 
 def _list_partitions(request: ProduceRequest) -> Items:
-    """A partition that is named twice gets what comes last, as in Kafka."""
+    """Partitions with their records; of one that is named twice the last counts, as in Kafka."""
     items = [(topic.name, data) for topic in request.topic_data for data in topic.partition_data]
     return items if len(items) < 2 else list({(name, data.index): (name, data) for name, data in items}.values())
 
@@ -257,7 +257,7 @@ async def _produce_by_worker(
 def _admit(
     services: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: PartitionOutcome
 ) -> tuple[Topic, Partition]:
-    """Where the records go, if nothing but what they hold stands against it. Raises: ApiError."""
+    """Returns where the records go, after all checks that come before those of the records. Raises: ApiError."""
     name = outcome.topic
     partition = services.cluster.partition(name, outcome.index)
     topic = services.cluster.topics[name]
@@ -284,7 +284,7 @@ def _admit(
 
 
 def _error_to_answer(error: Exception, check: Check | None) -> Exception:
-    """The error to answer: that of the producer, if it has one, before that of its records, as in Kafka."""
+    """Returns the error to answer: as in Kafka, one of the producer comes before one of its records."""
     if check is not None and isinstance(error, ApiError):
         try:
             check()

@@ -1,4 +1,4 @@
-"""What clients need to be allowed, as Kafka 3.9's `KafkaApis` and `ControllerApis` ask: parts of rules."""
+"""The permissions that requests need, as in Kafka 3.9's `KafkaApis` and `ControllerApis`: parts of rules."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -23,7 +23,7 @@ from ..security.authorization.authorization_rule import AuthorizationRule, Autho
 
 
 def needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check:
-    """The operation on the resource that a field of the request names; without a field, on the cluster."""
+    """Checks the operation on the resource that a field of the request names; without a field, on the cluster."""
 
     def check(access: Access, request: Any, version: int) -> ApiError | None:
         name = getattr(request, field) if field else CLUSTER_NAME
@@ -33,7 +33,7 @@ def needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check
 
 
 def each(operation: AclOperation, kind: ResourceType, field: str = "name") -> Callable[[Access, Any, int], Judge]:
-    """The operation on the resource that a field of each item names; field "": that the item is."""
+    """Judges each item by the operation on the resource that its field names; field "": the item is the name."""
 
     def judge(access: Access, request: Any, version: int) -> Judge:
         def judge_item(item: Any) -> ApiError | None:
@@ -155,7 +155,7 @@ def make_describe_producers_judge(access: Access, request: Any, version: int) ->
 
 
 def configs_judge(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
-    """Topics by themselves, all else by the cluster; types that are not known, and repetitions, are the handler's."""
+    """Topics need the operation on the topic, others on the cluster; unknown types and repetitions are left alone."""
 
     def judge(access: Access, request: Any, version: int) -> Judge:
         spared: set[Hashable] = set()

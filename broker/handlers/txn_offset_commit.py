@@ -73,7 +73,7 @@ def _new_offset(topic: str, asked: TxnOffsetCommitRequestPartition) -> NewOffset
 async def _commit_batch(
     services: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
-    """What became of each partition. Raises: ApiError for all of them."""
+    """Commits offsets; returns the error code of each partition. Raises: ApiError for all of them."""
     await services.groups.ensure_topic_and_check(request.group_id)
     topic = services.cluster.topics[OFFSETS_TOPIC]
     partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]

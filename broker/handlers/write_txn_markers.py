@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Codes = dict[int, dict[str, dict[int, ErrorCode]]]
-"""By producer id, topic and partition: markers of one producer are answered as one, those without partitions not."""
+"""By producer id, topic and partition: markers of one producer share an answer, those without partitions have none."""
 
 
 async def handle(services: "Services", request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:

@@ -3,7 +3,7 @@
     generation 0 is a group that never rebalanced; each completed join phase adds 1, also the one that leaves nobody;
     after 2147483647 comes -2147483648, as in Java
     leader: the member that was added first, kept while it rejoins
-    protocol: of those that all members support, the first choice of most
+    protocol: of the protocols that all members support, the one that most members prefer
 
 Source: Kafka 3.9, ClassicGroup.
 """
@@ -29,7 +29,7 @@ LAST_GENERATION, FIRST_GENERATION = 2**31 - 1, -(2**31)
 
 
 class ClassicGroup:
-    """The state of one group; `state_since_ms` is when it entered the state, None when it was loaded without."""
+    """The state of one group. `state_since_ms`: when it entered that state, None if its stored record does not say."""
 
     type_name = "classic"
 
@@ -81,7 +81,7 @@ class ClassicGroup:
             self.leader_id = next(iter(self.members), None)
 
     def update_member(self, member: ClassicMember, request: JoinGroupRequest, answer: JoinAnswer | None) -> None:
-        """The member joins again, with what it asks for now."""
+        """Takes over protocols and timeouts of a member's new JoinGroup, and parks it."""
         self.set_protocols(member, request.protocols)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
@@ -93,7 +93,7 @@ class ClassicGroup:
         self._supported.update(member.protocol_names)
 
     def replace_static_member(self, instance_id: str, new_member_id: str) -> ClassicMember:
-        """The static member under its new id; a request that waits under the old id is fenced."""
+        """Returns the static member with its new id. Requests parked under the old id get FENCED_INSTANCE_ID."""
         old_member_id = self._static[instance_id]
         member = self.members.pop(old_member_id)
         self.pending_syncs.discard(old_member_id)
@@ -110,7 +110,7 @@ class ClassicGroup:
         return None if instance_id is None else self._static.get(instance_id)
 
     def check_member(self, member_id: str, instance_id: str | None) -> ClassicMember:
-        """The member. Raises ApiError FENCED_INSTANCE_ID when another holds the instance id, else UNKNOWN_MEMBER_ID."""
+        """The member. Raises: ApiError FENCED_INSTANCE_ID if another holds the instance id, or UNKNOWN_MEMBER_ID."""
         if instance_id is not None:
             holder = self._static.get(instance_id)
             if holder is not None and holder != member_id:
@@ -132,13 +132,13 @@ class ClassicGroup:
     # The join phase
 
     def park_join(self, member: ClassicMember, answer: JoinAnswer | None) -> None:
-        """Parks the member's JoinGroup. One that waits already is of a connection its client gave up: it may go."""
+        """Parks the member's JoinGroup. One parked before is refused: its client has given up that connection."""
         self.answer_join(member, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
         member.awaiting_join = answer
         self._joins_waiting += answer is not None
 
     def answer_join(self, member: ClassicMember, response: JoinGroupResponse) -> bool:
-        """True when a JoinGroup was waiting."""
+        """Returns whether a JoinGroup was parked."""
         answer, member.awaiting_join = member.awaiting_join, None
         if answer is None:
             return False
@@ -156,7 +156,7 @@ class ClassicGroup:
         return len(self.members) == self._joins_waiting and not self.pending_members
 
     def elect_joining_leader(self) -> bool:
-        """Whether the group has a leader that waits in join; the old one is kept if it does."""
+        """Returns whether a member that has joined leads the group. Keeps the old leader if it has joined."""
         leader = self.members.get(self.leader_id or "")
         if leader is None:
             return False
@@ -172,7 +172,7 @@ class ClassicGroup:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def start_generation(self, now_ms: int) -> None:
-        """Ends the join phase: CompletingRebalance, or Empty when nobody is left."""
+        """Ends the join phase. The group becomes CompletingRebalance, or Empty if it has no members."""
         self.generation = FIRST_GENERATION if self.generation == LAST_GENERATION else self.generation + 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.find_subscribed_topics()
@@ -188,7 +188,7 @@ class ClassicGroup:
     # Protocols
 
     def supports_protocols(self, protocol_type: str, protocols: Iterable[JoinGroupRequestProtocol]) -> bool:
-        """Whether a member of these protocols can be in the group with those that are."""
+        """Whether one of these protocols is supported by all present members."""
         names = [protocol.name for protocol in protocols]
         if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type and names)
@@ -205,7 +205,7 @@ class ClassicGroup:
         return self.protocol_type == PROTOCOL_TYPE
 
     def find_subscribed_topics(self) -> frozenset[str] | None:
-        """What the members subscribe to; None when the broker cannot read it."""
+        """The topics that the members subscribe to; None if the broker cannot read the subscriptions."""
         if not self.uses_consumer_protocol:
             return None
         if self.members and self.protocol_name is None:
@@ -227,7 +227,7 @@ class ClassicGroup:
     def join_response(
         self, member_id: str, *, with_members: bool, skip_assignment: bool = False, leader: str | None = None
     ) -> JoinGroupResponse:
-        """The current generation, as a response to its members; `leader` if the member is to take another for it."""
+        """Describes the current generation to a member. `leader`: the member id to name in place of the leader's."""
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_type=self.protocol_type,
@@ -249,7 +249,7 @@ class ClassicGroup:
         )
 
     def to_record(self, assignments: dict[str, bytes] | None = None) -> GroupRecord:
-        """What `__consumer_offsets` keeps of the group; `assignments` by member id, else those in force."""
+        """The group's record for `__consumer_offsets`, with `assignments` by member id, or those in force."""
         members = tuple(
             MemberMetadata(
                 member_id=member.member_id,
@@ -278,7 +278,7 @@ class ClassicGroup:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nobody has ever joined, nor is about to."""
+        """Whether nobody has ever joined or holds a member id to join with."""
         return (
             self.generation == 0
             and self.state is ClassicGroupState.EMPTY

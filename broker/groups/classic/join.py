@@ -32,7 +32,7 @@ def make_answer() -> JoinAnswer:
 
 
 class Joins:
-    """Lets members into classic groups."""
+    """Answers JoinGroup requests to classic groups."""
 
     def __init__(self, settings: GroupSettings, rebalancer: Rebalancer, record_log: GroupRecordLog) -> None:
         self._settings = settings
@@ -40,7 +40,7 @@ class Joins:
         self._record_log = record_log
 
     def join(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
-        """The member's response, at once or when the join phase has ended."""
+        """Returns the future of the response: done at once, or when the join phase ends."""
         member_id = request.member_id
         if not self._has_room(group, member_id):
             group.remove_member(member_id)
@@ -54,7 +54,9 @@ class Joins:
         return self._join_with_id(group, request, caller)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """While joins are awaited their number counts: of a group that is too large the last ones have to go."""
+        """Whether the member may join. In the join phase only members that have rejoined count: if the group is too
+        large, those that rejoin last are refused.
+        """
         member = group.members.get(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             is_waiting = member is not None and member.awaiting_join is not None
@@ -96,7 +98,7 @@ class Joins:
     def _replace_static_member(
         self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, new_id: str
     ) -> JoinAnswer:
-        """A static member came back without its id: it takes the place of the one before it, if possible unnoticed."""
+        """Gives a static member that came back without its member id a new one, if possible without a rebalance."""
         old_id = group.static_member_id(request.group_instance_id) or ""
         old_leader = group.leader_id or ""
         instance_id = request.group_instance_id or ""
@@ -126,7 +128,7 @@ class Joins:
         before: tuple[tuple[JoinGroupRequestProtocol, ...], int, int],
         caller: Caller,
     ) -> None:
-        """Answers without a rebalance. A client before v9 is not told that it leads: it would make a new assignment."""
+        """Answers without a rebalance. A leader before v9 gets the old leader's id: else it would assign again."""
         try:
             self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""A member of a classic group and the requests of its that wait for an answer."""
+"""A member of a classic group, and its JoinGroup and SyncGroup that wait for an answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ SyncAnswer = asyncio.Future[SyncGroupResponse]
 
 
 class ClassicMember:
-    """`protocols` are in the member's order of preference. `is_new` until it has heard of a generation."""
+    """`protocols`: in the member's order of preference. `is_new`: its first JoinGroup is not answered yet."""
 
     __slots__ = (
         "assignment",
@@ -62,7 +62,7 @@ class ClassicMember:
         return frozenset(protocol.name for protocol in self.protocols)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What the member sent for a protocol; nothing for one that it does not know."""
+        """The metadata that the member sent for a protocol; b"" if it does not support it."""
         return next((bytes(each.metadata) for each in self.protocols if each.name == protocol_name), b"")
 
     def vote(self, candidates: AbstractSet[str]) -> str:
@@ -74,11 +74,11 @@ class ClassicMember:
 
     @property
     def is_alive_without_heartbeat(self) -> bool:
-        """Whether a JoinGroup or SyncGroup of the member is parked. False for a new member: its join may expire."""
+        """Whether a JoinGroup or SyncGroup of the member is parked. False for a new member, whose join may time out."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def answer_sync(self, response: SyncGroupResponse) -> bool:
-        """True when a SyncGroup was waiting."""
+        """Returns whether a SyncGroup was parked."""
         answer, self.awaiting_sync = self.awaiting_sync, None
         if answer is not None and not answer.done():
             answer.set_result(response)

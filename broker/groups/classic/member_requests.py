@@ -1,6 +1,6 @@
-"""What members of a classic group ask after they joined: SyncGroup, Heartbeat, LeaveGroup.
+"""Requests of members that have joined a classic group: SyncGroup, Heartbeat, LeaveGroup.
 
-Source: Kafka 3.9, GroupMetadataManager. `state_table.py` says which state answers what.
+Source: Kafka 3.9, GroupMetadataManager. `state_table.py` has the answer in each state.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from .state_table import HEARTBEAT, SYNC, ClassicGroupState
 
 
 class MemberRequests:
-    """Answers the members of classic groups."""
+    """Answers SyncGroup, Heartbeat and LeaveGroup of classic members."""
 
     def __init__(self, rebalancer: Rebalancer, record_log: GroupRecordLog, store_timeout_ms: int) -> None:
         self._rebalancer = rebalancer
@@ -29,7 +29,7 @@ class MemberRequests:
     # SyncGroup
 
     async def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncGroupResponse:
-        """The member's assignment, once the leader has handed it in. Raises: ApiError."""
+        """Returns the member's assignment, once the leader has sent it. Raises: ApiError."""
         member = self._check_sync(group, request)
         self._rebalancer.end_pending_sync(group, request.member_id)
         if group.state is ClassicGroupState.STABLE:
@@ -59,7 +59,7 @@ class MemberRequests:
         return member
 
     async def _store_assignment(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
-        """Stores what the leader decided, then releases everybody, unless another rebalance began meanwhile."""
+        """Stores the leader's assignment, then answers all SyncGroups, unless another rebalance began meanwhile."""
         given = {each.member_id: bytes(each.assignment) for each in request.assignments}
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
         failure = None
@@ -92,7 +92,7 @@ class MemberRequests:
     # Heartbeat
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
-        """Whether the member belongs to the current generation; while others are waited for, that it has to rejoin."""
+        """Returns NONE, or REBALANCE_IN_PROGRESS if the member has to rejoin. Raises: ApiError."""
         if group.state is ClassicGroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         member = group.check_member(request.member_id, request.group_instance_id)
@@ -105,7 +105,7 @@ class MemberRequests:
     # LeaveGroup
 
     def leave(self, group: ClassicGroup, leaving: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]:
-        """Takes members out, each for itself, then rebalances once. Raises: ApiError."""
+        """Removes members, then rebalances once. Returns each member's response. Raises: ApiError."""
         if group.state is ClassicGroupState.DEAD:
             raise ApiError(f"group {group.group_id} is gone", ErrorCode.COORDINATOR_NOT_AVAILABLE)
         before = len(group.members)
@@ -126,7 +126,7 @@ class MemberRequests:
         return MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id, error_code=code)
 
     def _remove_member(self, group: ClassicGroup, leaving: MemberIdentity) -> None:
-        """An operator removes a static member by its instance id alone."""
+        """Without a member id, finds the static member by its instance id: so an operator removes it."""
         member_id = leaving.member_id
         if member_id in group.pending_members:
             self._rebalancer.cancel_session(group, member_id)

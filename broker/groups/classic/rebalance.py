@@ -1,10 +1,10 @@
-"""The course of a classic rebalance: who is waited for, how long, and what happens to those who do not come.
+"""The course of a classic rebalance: how long it waits for members, and what happens to those that do not come.
 
-    join phase   an Empty group waits group.initial.rebalance.delay.ms, and again as long as members arrived meanwhile
-                 and the largest rebalance timeout allows; any other group until all members have joined, or for the
-                 largest rebalance timeout
+    join phase   an Empty group waits group.initial.rebalance.delay.ms, again if members arrived meanwhile, but never
+                 longer than the largest rebalance timeout; any other group waits until all members have
+                 joined, or for the largest rebalance timeout
     sync phase   all members must ask for their assignment within the largest rebalance timeout
-    session      a member of which neither heartbeat nor commit is heard is removed, unless its request is parked here
+    session      a member that sends neither heartbeat nor commit is removed, unless a request of it is parked here
 
 Source: Kafka 3.9, GroupMetadataManager.
 """
@@ -23,7 +23,7 @@ from .member import ClassicMember, join_error, sync_error
 from .state_table import ClassicGroupState
 
 MOST_PENDING_MEMBERS = 5_000
-"""Ids handed out last, 3 kB each, fewer with long names. Clients come back with theirs within milliseconds."""
+"""The last ids handed out, 3 kB each, are kept; fewer if names are long. Clients come back within milliseconds."""
 
 
 def _session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
@@ -60,16 +60,16 @@ class Rebalancer:
     # Sessions
 
     def keep_alive(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """The member was heard of: its session begins again."""
+        """Restarts the member's session timer."""
         self._start_session_timer(group, member.member_id, member.session_timeout_ms)
 
     def start_new_member_session(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """A new member cannot heartbeat before its join is answered, nor is its end seen: the join expires."""
+        """Starts the timer of a new member's join: until that is answered, the member sends no heartbeats."""
         self.handed_out.pop((group.group_id, member.member_id))
         self._start_session_timer(group, member.member_id, self._settings.new_member_join_timeout_ms)
 
     def add_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
-        """The id was handed out; its client has to come back with it in time."""
+        """Remembers a member id that was handed out; the client has to join with it within the session timeout."""
         group.pending_members.add(member_id)
         self._start_session_timer(group, member_id, session_timeout_ms)
         self.handed_out.put((group.group_id, member_id), group)
@@ -99,7 +99,7 @@ class Rebalancer:
     # Members that go
 
     def remove_member(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Takes a member out; a request of its that waits ends with UNKNOWN_MEMBER_ID: a live client tries again."""
+        """Removes a member. Its parked requests get UNKNOWN_MEMBER_ID, so that a live client joins again."""
         self._timers.cancel(_session_key(group, member.member_id))
         group.answer_join(member, join_error(ErrorCode.UNKNOWN_MEMBER_ID))
         member.answer_sync(sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
@@ -113,19 +113,19 @@ class Rebalancer:
             self.complete_join(group)
 
     def rebalance_after_leave(self, group: ClassicGroup, reason: str) -> None:
-        """After removals: a group with a generation rebalances, one in its join phase may now be complete."""
+        """After members were removed: begins a rebalance, or ends a join phase that waited only for them."""
         if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
             self.prepare_rebalance(group, reason)
         else:
             self.complete_join_after_pending_leave(group)
 
     def complete_join_after_pending_leave(self, group: ClassicGroup) -> None:
-        """After those left who had only been given an id: a join phase that waited for them may now be complete."""
+        """Ends a join phase that waited only for members that have left."""
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
 
     def cancel_timers(self, group: ClassicGroup) -> None:
-        """The group is gone: no timer of its may fire."""
+        """Cancels all timers of a group that is gone."""
         self._timers.cancel(_join_phase_key(group))
         self._timers.cancel(_sync_phase_key(group))
         for member_id in (*group.members, *group.pending_members):
@@ -138,7 +138,7 @@ class Rebalancer:
     # The join phase
 
     def rebalance_after_join(self, group: ClassicGroup, reason: str) -> None:
-        """After a member was added or updated: begins a rebalance unless one is in its join phase."""
+        """After a member was added or updated: begins a rebalance, or ends a join phase that waited only for it."""
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
         else:
@@ -181,7 +181,7 @@ class Rebalancer:
         self._timers.schedule(_join_phase_key(group), group.rebalance_timeout_ms, lambda: self.complete_join(group))
 
     def complete_join(self, group: ClassicGroup) -> None:
-        """Ends the join phase with those who came. Static members may miss it; their session tells if they are gone."""
+        """Ends the join phase with the members that joined. Absent static members stay until their session expires."""
         self._timers.cancel(_join_phase_key(group))
         for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
             self.logger.log_info(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
@@ -211,7 +211,7 @@ class Rebalancer:
         self._timers.schedule(_sync_phase_key(group), group.rebalance_timeout_ms, lambda: self._expire_sync(group))
 
     def store_empty_group(self, group: ClassicGroup) -> None:
-        """Should this fail, the generation before comes back after a restart, and its members expire."""
+        """If this fails, a restart loads the generation before, whose members then expire."""
         try:
             self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:
@@ -220,13 +220,13 @@ class Rebalancer:
     # The sync phase
 
     def end_pending_sync(self, group: ClassicGroup, member_id: str) -> None:
-        """The member asked for its assignment."""
+        """Notes that the member asked for its assignment; after the last one the sync phase has no timeout."""
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
             self._timers.cancel(_sync_phase_key(group))
 
     def reset_assignments(self, group: ClassicGroup, code: ErrorCode) -> None:
-        """Ends the parked SyncGroups with an error; nobody owns anything."""
+        """Clears all assignments, and answers the parked SyncGroups with an error."""
         for member in group.members.values():
             member.assignment = b""
             if member.answer_sync(sync_error(code)):

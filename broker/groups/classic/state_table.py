@@ -24,7 +24,7 @@ class ClassicGroupState(Enum):
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = ClassicGroupState
 
-# Members may offset-commit, sync and so on only in some states; None: the request goes on.
+# The error with which a request is refused in each state; None: it is not refused.
 Refusals = Mapping[ClassicGroupState, ErrorCode | None]
 
 NEXT: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
@@ -49,7 +49,7 @@ SYNC: Final[Refusals] = {
     STABLE: None,
     DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-# A member in CompletingRebalance has heard of the generation but owns nothing of it yet.
+# A member in CompletingRebalance knows the generation but owns no partitions yet.
 COMMIT: Final[Refusals] = {
     EMPTY: None,
     PREPARING: None,
@@ -67,7 +67,7 @@ DELETE: Final[Refusals] = {
 
 
 class Rejoin(Enum):
-    """What a JoinGroup of a member that the group knows leads to."""
+    """How a JoinGroup of a known member is answered."""
 
     WAIT = "waits for the join phase to end"
     SAME_GENERATION = "the current generation at once"

@@ -38,10 +38,10 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class GroupChange:
-    """`group` as it is before `records`, which are written and then applied to it.
+    """`group`: as it is before the change. `records`: written, then applied to it.
 
-    `prelude`: records to be written first, which turn a classic group into this one; `group` has them applied already.
-    `stored` is called once everything is written.
+    `prelude`: records that turn a classic group into this one; written first, and applied to `group` already.
+    `stored`: functions to call once everything is written.
     """
 
     group: ConsumerGroup
@@ -52,25 +52,25 @@ class GroupChange:
     encoded: list[EncodedGroupRecord] = field(default_factory=list)
 
     def encode_records(self) -> None:
-        """Has all records ready to be written."""
+        """Encodes all records, ready to be written."""
         self.encoded = [encode_group_record(each) for each in (*self.prelude, *self.records)]
 
 
 @dataclass(slots=True)
 class ChangeWithResponse(Generic[R]):
-    """A change, and what is done and answered when it is stored."""
+    """A change of a group, and `finish`, to be called once it is stored, which returns the response."""
 
     change: GroupChange
     finish: Callable[[], R]
 
 
 class GroupChangePlanner:
-    """Works out what a request changes, and touches nothing."""
+    """Plans what a request changes in a group, without changing it."""
 
     def __init__(
         self, settings: GroupSettings, find_topic: FindTopic, topic_names: Callable[[], Iterable[str]]
     ) -> None:
-        """`topic_names` are those that an expression may match."""
+        """`topic_names`: the topics that a regular expression may match."""
         self._settings = settings
         self._find_topic = find_topic
         self._topic_names = topic_names
@@ -84,10 +84,10 @@ class GroupChangePlanner:
         now_ms: int,
         may_see: MaySee,
     ) -> ConsumerMember:
-        """`after` with its next step made; `before` is the member as it was, `owned` what it reports to own.
+        """Returns `after`, moved one step towards its target. `before`: the member as it was. `owned`: what it reports.
 
-        `may_see`: the topics that an expression may match, for the client that asks (as in Kafka 4): by the
-        assignment it would learn which topics there are.
+        `may_see`: whether a regular expression of this client may match a topic, as in Kafka 4: the assignment would
+        show it which topics exist.
         """
         group = change.group
         members = dict(group.members)
@@ -116,7 +116,7 @@ class GroupChangePlanner:
     def _refresh_topics(
         self, change: GroupChange, members: Iterable[ConsumerMember], is_new: bool, now_ms: int, may_see: MaySee
     ) -> tuple[Topics, int]:
-        """The subscribed topics and the group's epoch; looked at when subscriptions change, or when it is time to."""
+        """The subscribed topics and the group epoch, renewed if a subscription changed or the refresh is due."""
         group = change.group
         if not is_new and group.refresh_at_ms > now_ms:
             return group.topics, group.epoch
@@ -162,7 +162,7 @@ class GroupChangePlanner:
     # Members that go
 
     def remove_members(self, change: GroupChange, gone: Iterable[ConsumerMember]) -> None:
-        """Takes members out: the group goes on without them from its next epoch."""
+        """Removes members: the group's next epoch is without them."""
         group = change.group
         left = dict(group.members)
         for member in gone:
@@ -170,13 +170,13 @@ class GroupChangePlanner:
             change.records += member_tombstones(group.group_id, member.member_id)
         topics = self._find_subscribed_topics(
             left.values(), group.topics.__contains__
-        )  # nobody asks: no others are found
+        )  # no client asks: no other topics match
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         change.records.append(epoch_record(group.group_id, min(group.epoch + 1, LAST_EPOCH)))
 
     def replace_static_member(self, change: GroupChange, old: ConsumerMember, new: ConsumerMember) -> None:
-        """A static member comes back under a new id and takes over all of the old one's."""
+        """Replaces a static member by its successor with a new id, which takes over target and assignment."""
         group = change.group
         change.records += member_tombstones(group.group_id, old.member_id)
         change.records.append(new.subscription_record(group.group_id))
@@ -185,7 +185,7 @@ class GroupChangePlanner:
 
 
 def _next_epoch(group: ConsumerGroup) -> int:
-    """Raises: ApiError after the last epoch. Kafka 3.9 begins below zero, and makes no assignment from then on."""
+    """Raises: ApiError after the last epoch. Kafka 3.9 goes on below zero, and assigns nothing from then on."""
     if group.epoch == LAST_EPOCH:
         message = f"group {group.group_id} has had all its {LAST_EPOCH} epochs: delete it, or take another group id"
         raise ApiError(message, ErrorCode.INVALID_REQUEST)

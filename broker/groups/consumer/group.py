@@ -2,7 +2,7 @@
 
     group epoch        grows when members, their subscriptions or the subscribed topics change
     assignment epoch   the group epoch for which the target assignment was made
-    member epoch       how far a member has come; it reaches the assignment epoch when it has given back what it must
+    member epoch       how far a member has come; it reaches the assignment epoch once it has given back what others get
 
     state              Empty: no members | Assigning: the target is older than the group |
                        Reconciling: some member is not there yet | Stable
@@ -24,8 +24,8 @@ LAST_EPOCH: Final = 2**31 - 1
 
 
 class ConsumerGroup:
-    """`topics` is what the group epoch was made for, by name, `partitions` how many they have; at `refresh_at_ms` they
-    are to be looked at again. `changes` grows with each change of the rest.
+    """`topics`: the subscribed topics of the group epoch, by name. `partitions`: how many they have in all.
+    `refresh_at_ms`: when to look at the topics again. `changes`: grows with each change of the group.
     """
 
     type_name = "consumer"
@@ -66,7 +66,7 @@ class ConsumerGroup:
         return self._owners.get((topic_id, partition), NOT_OWNED)
 
     def target_of(self, member: ConsumerMember) -> Assignment:
-        """What a member is to own; one that took over an instance id inherits what its forerunner was to own."""
+        """A member's target assignment; the new holder of an instance id inherits that of the old one."""
         target = self.targets.get(member.member_id)
         if target is None and member.instance_id is not None:
             target = self.targets.get(self._static.get(member.instance_id, ""))
@@ -79,18 +79,18 @@ class ConsumerGroup:
     # Subscriptions
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads the topic, or would if there were one."""
+        """Whether a member subscribes to the topic, which need not exist."""
         if topic in self.topics and self.members:
             return True
         return any(topic in member.topics for member in self.members.values())
 
     @property
     def uses_patterns(self) -> bool:
-        """Whether a topic that is not there yet may belong to the group."""
+        """Whether a member subscribes by a regular expression, which a new topic may match."""
         return any(member.topic_regex for member in self.members.values())
 
     def choose_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
-        """The assignor that most of `members` name; where uniform and range are even, uniform, as in Kafka."""
+        """The assignor that most of `members` name; in a tie of uniform and range, uniform, as in Kafka."""
         votes = Counter(member.assignor for member in members if member.assignor is not None)
         return max(votes, key=lambda name: (votes[name], name), default=None)
 
@@ -100,7 +100,7 @@ class ConsumerGroup:
         return [member for member in self.members.values() if member.classic is not None]
 
     def supports_classic(self, protocol_type: str, names: Sequence[str]) -> bool:
-        """Whether a classic member of these protocols can be in the group with the other classic members."""
+        """Whether one of these protocols is supported by all classic members."""
         if protocol_type != self.protocol_type or not names:
             return False
         common: set[str] | None = None
@@ -112,7 +112,7 @@ class ConsumerGroup:
     # Records
 
     def apply(self, record: GroupRecord) -> None:
-        """Follows one record of the group."""
+        """Applies one record of the group."""
         self.changes += 1
         key, value = record.key, record.value
         match key:
@@ -153,7 +153,7 @@ class ConsumerGroup:
     def _apply_assignment(
         self, member_id: str, value: records.ConsumerGroupCurrentMemberAssignmentValue | None
     ) -> None:
-        """A tombstone takes what the member owns; the member itself goes with its subscription."""
+        """A tombstone removes the member's partitions; the tombstone of its subscription removes the member."""
         member = self.members.get(member_id)
         if value is not None:
             self.put_member((member or ConsumerMember(member_id=member_id)).with_assignment(value))
@@ -175,13 +175,13 @@ class ConsumerGroup:
             self._owners[where] = member.epoch
 
     def _disown(self, member: ConsumerMember) -> None:
-        """Takes back what the member owns, unless a newer owner was written since."""
+        """Ends the ownership of the member's partitions, but of those that have a newer owner."""
         for where in _partitions_of(member):
             if self._owners.get(where) == member.epoch:
                 del self._owners[where]
 
     def tombstones(self) -> list[GroupRecord]:
-        """What takes the group out of the log, members first."""
+        """The tombstones of all records of the group, those of members first."""
         group_id = self.group_id
         return [
             *(tombstone for member_id in self.members for tombstone in member_tombstones(group_id, member_id)),
@@ -203,7 +203,7 @@ def _tombstone(key: object) -> GroupRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
-    """What takes a member out of the log."""
+    """The tombstones of all records of a member."""
     return [
         _tombstone(records.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)),
         _tombstone(records.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)),

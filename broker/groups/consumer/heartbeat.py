@@ -2,7 +2,7 @@
 
     member epoch   0 joins, > 0 goes on, -1 leaves, -2 leaves for now (a static member keeps what it owns)
 
-The answer has an assignment when the request was a full one, or when what the member may use has changed.
+The answer has an assignment when the request was a full one, or when the member's assignment has changed.
 Source: Kafka 3.9, GroupMetadataManager.consumerGroupHeartbeat.
 """
 
@@ -25,14 +25,14 @@ FIRST_VERSION_WITH_OWN_MEMBER_ID: Final = 1
 
 
 class ConsumerHeartbeats:
-    """Answers the members of consumer groups."""
+    """Answers ConsumerGroupHeartbeat requests."""
 
     def __init__(self, consumers: ConsumerGroupStore) -> None:
         self._consumers = consumers
         self._settings = consumers.settings
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
-        """The answer to the member. Raises: ApiError."""
+        """Returns the response to the member. Raises: ApiError."""
         self.ensure_valid(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)
@@ -55,8 +55,8 @@ class ConsumerHeartbeats:
     def plan_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
     ) -> ChangeWithResponse[ConsumerGroupHeartbeatResponse]:
-        """What a valid request of a member that stays changes, and its answer; it only reads, in any thread. Raises:
-        ApiError."""
+        """Plans the change and the response for a valid request of a member that stays. It only reads, so any thread
+        may call it. Raises: ApiError."""
         consumers = self._consumers
         joins = request.member_epoch == JOINS
         change = consumers.begin_change(request.group_id, may_create=joins)
@@ -151,13 +151,13 @@ class ConsumerHeartbeats:
 
 
 def _is_full_request(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """A member that lost an answer sends all it has."""
+    """Whether the request has all fields: a member sends them again after it lost a response."""
     says_all = request.subscribed_topic_names is not None and request.topic_partitions is not None
     return says_all and request.rebalance_timeout_ms != NOT_GIVEN
 
 
 def _find_fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
-    """Why the request makes no sense, if it does not."""
+    """Returns what is wrong with the request, None if nothing is."""
     epoch = request.member_epoch
     if not request.group_id:
         return "the group id is empty"
@@ -188,7 +188,7 @@ def _find_fault_of_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
 
 
 def _check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
-    """The epoch before is fine while the member owns nothing that it may not: the answer with the new one was lost."""
+    """Takes the previous epoch too if the member owns only what it may: then the last response was lost."""
     if epoch == member.epoch:
         return
     if epoch < member.epoch and epoch == member.previous_epoch and _is_subset(owned, member.assigned):
@@ -214,7 +214,7 @@ def _make_unknown_member_error(group: ConsumerGroup, member_id: str) -> ApiError
 
 
 def _apply_request(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerMember:
-    """The member with what the request changes; what it leaves out stays."""
+    """The member with the fields that the request sets; the others stay."""
     topics, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
     return replace(

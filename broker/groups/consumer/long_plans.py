@@ -1,7 +1,7 @@
 """Changes of large groups are planned in a worker thread: 9,000 topics, or 20,000 partitions, took up to 0.1 s.
 
-A plan only reads. One of a group that has changed meanwhile is thrown away and made again; for one group, one is made
-at a time. Small plans are made on the event loop, as are those that take members out.
+Planning only reads. If the group has changed meanwhile, the plan is thrown away and made again; a group has one plan
+in the making at a time. Small changes, and those that remove members, are planned on the event loop.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from .topic_lookup import TopicLookup
 
 R = TypeVar("R")
 MOST_AT_ONCE = 1_000
-"""Members, names and partitions of a group of which a plan is made in one step of the event loop."""
+"""Up to this many members, topic names and partitions, a change is planned in one step of the event loop."""
 
 
 class LongPlans:
-    """Plans changes in `run_in_worker`; `check_answerable` raises ApiError for a group that is not answered here."""
+    """Plans changes in `run_in_worker`; `check_answerable` raises ApiError for a group of another broker."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class LongPlans:
         return len(group.members) + group.partitions > MOST_AT_ONCE
 
     def is_long(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> bool:
-        """Whether a heartbeat may change much. Not one that leaves, or changes nothing in a group that stands still."""
+        """Whether planning a heartbeat may take long. Not if it leaves, or changes nothing in a settled group."""
         group = self._groups.find(request.group_id)
         if request.member_epoch < 0 or isinstance(group, ClassicGroup):
             return False
@@ -67,7 +67,7 @@ class LongPlans:
     async def plan_in_worker(
         self, group_id: str, make_plan: Callable[[], ChangeWithResponse[R]]
     ) -> ChangeWithResponse[R]:
-        """The plan for the group as it is when this returns. Raises: ApiError."""
+        """Returns a plan that fits the group as it is on return. Raises: ApiError."""
 
         def make_and_encode() -> ChangeWithResponse[R]:
             plan = make_plan()

@@ -33,7 +33,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerMember:
-    """The member may use `assigned` and has to give back `revoking`. `classic`: it speaks the classic protocol."""
+    """It may use `assigned` and has to give back `revoking`. `classic`: set if it speaks the classic protocol."""
 
     member_id: str
     instance_id: str | None = None
@@ -53,7 +53,7 @@ class ConsumerMember:
 
     @property
     def progress(self) -> tuple[int, MemberState, Assignment, Assignment]:
-        """How far it has come."""
+        """What a step of the reconciliation changes."""
         return self.epoch, self.state, self.assigned, self.revoking
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
@@ -62,7 +62,7 @@ class ConsumerMember:
     def after_step(
         self, epoch: int, state: MemberState, assigned: Assignment, revoking: Assignment
     ) -> "ConsumerMember":
-        """The member after a step of its reconciliation."""
+        """Returns the member after a step of its reconciliation."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch, state=state, assigned=assigned, revoking=revoking)
 
     def subscription_record(self, group_id: str) -> GroupRecord:
@@ -92,7 +92,7 @@ class ConsumerMember:
         return GroupRecord(key=key, value=value)
 
     def with_subscription(self, value: ConsumerGroupMemberMetadataValue) -> "ConsumerMember":
-        """The member as its stored subscription says."""
+        """Returns the member with the fields of its stored subscription."""
         return replace(
             self,
             instance_id=value.instance_id,
@@ -107,7 +107,7 @@ class ConsumerMember:
         )
 
     def with_assignment(self, value: ConsumerGroupCurrentMemberAssignmentValue) -> "ConsumerMember":
-        """The member as its stored current assignment says."""
+        """Returns the member with the fields of its stored current assignment."""
         known = value.state in (1, 2, 3)
         return replace(
             self,

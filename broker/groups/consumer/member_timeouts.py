@@ -1,10 +1,10 @@
 """The times within which a member of a consumer group has to act.
 
-    session     no heartbeat for group.consumer.session.timeout.ms (a classic member: its own timeout)
-    rebalance   partitions that a member has to give back and keeps for longer than its rebalance timeout
-    join, sync  a classic member that was told to rejoin, or whose JoinGroup was answered, and took as long
+    session     to send a heartbeat: group.consumer.session.timeout.ms (a classic member: its own timeout)
+    rebalance   to give partitions back: its rebalance timeout
+    join, sync  for a classic member, to rejoin when it has to, and to sync after the join: its rebalance timeout
 
-A member that lets such a time pass is removed (`consumer_group_store.py`).
+A member whose time runs out is removed (`consumer_group_store.py`).
 
 Source: Kafka 3.9, GroupMetadataManager.
 """
@@ -25,7 +25,7 @@ Expired = Callable[[ConsumerGroup, str, str, int], None]
 
 
 class MemberTimeouts:
-    """Watches all members. `expired` is called for one that let a time pass, at most once for each time."""
+    """Keeps the timers of all members. `expired` is called for a member whose time ran out, once for each timer."""
 
     def __init__(self, settings: GroupSettings, timers: Timers, expired: Expired) -> None:
         self._settings = settings
@@ -33,14 +33,14 @@ class MemberTimeouts:
         self._expired = expired
 
     def watch_session(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """The member was heard of."""
+        """Restarts the member's session timer."""
         timeout_ms = self._settings.consumer_session_timeout_ms
         if member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
         self.watch(group, member.member_id, "session", timeout_ms, "was not heard of")
 
     def watch_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Bounds how long a member of the new protocol may keep what it has to give back."""
+        """Starts the timer of a member that has to give partitions back; cancels it for any other."""
         key = ("rebalance", group.group_id, member.member_id)
         if member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._timers.cancel(key)
@@ -74,7 +74,7 @@ class MemberTimeouts:
             self._timers.cancel((each, group.group_id, member_id))
 
     def watch_all(self, group: ConsumerGroup) -> None:
-        """All members of a group that was loaded have a whole session to show that they are there."""
+        """Starts the timers of a group that was loaded: each member has a whole session."""
         for member in group.members.values():
             self.watch_session(group, member)
             self.watch_revocation(group, member)

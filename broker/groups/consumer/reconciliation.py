@@ -2,10 +2,10 @@
 
     state                  on a heartbeat
     Stable                 nothing, unless the target is newer
-    UnrevokedPartitions    nothing, until the member reports that it owns nothing any more of what it has to give back
+    UnrevokedPartitions    nothing, until the member reports that it has given back all that it has to
     UnreleasedPartitions   takes what others have given back meanwhile
 
-Each step: keep = owned and to be owned; give back = owned, not to be owned; take = to be owned, and nobody has it.
+Each step: keep = assigned and in the target; give back = only assigned; take = only in the target, owned by nobody.
 
     something to give back     stay in the old epoch, UnrevokedPartitions
     nothing                    to the target's epoch with keep and take, UnreleasedPartitions while others have the rest

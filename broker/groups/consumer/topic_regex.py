@@ -1,8 +1,8 @@
 """Regular expressions over topic names (KIP-848, SubscribedTopicRegex), by RE2, as Kafka 4.0 does by RE2/J.
 
 A client chooses the expression, which has to match the whole name. RE2 never backtracks: the time for a name grows with
-the sizes of both, and memory is limited. Still thousands of long names can take a second, so each is looked at once;
-a worker does that, and compiles (`precompute_matches`).
+the sizes of both, and memory is limited. Still thousands of long names can take a second, so each is matched once,
+in a worker thread, which compiles too (`precompute_matches`).
 """
 
 from collections.abc import Collection, Iterable
@@ -15,7 +15,7 @@ from ...metadata.topic_rules import INTERNAL_TOPICS
 
 MAX_PATTERN_CHARS: Final = 1_000
 MAX_PROGRAM: Final = 2_000
-"""RE2's size of a compiled expression: a step a character, more for classes of many ranges."""
+"""The size of a compiled expression in RE2: a step for each character, more for classes of many ranges."""
 MAX_MEMORY_BYTES: Final = 128 * 1024
 MAX_UNICODE_CLASSES: Final = 4
 """As `\\pL`. RE2 looks through the hundreds of ranges of each, in up to a millisecond, and lets no other thread run
@@ -25,7 +25,7 @@ KNOWN_PATTERNS: Final = 64
 
 
 class TopicPattern:
-    """A compiled expression, and what is known of names."""
+    """A compiled regular expression, and whether it matches the names that were looked at."""
 
     def __init__(self, text: str, expression: Any) -> None:
         self._text = text
@@ -33,7 +33,7 @@ class TopicPattern:
         self._known: dict[str, bool] = {}
 
     def matches(self, name: str) -> bool:
-        """Whether the whole name is described, and not that of an internal topic: those are subscribed to by name."""
+        """Whether the whole name matches. Internal topics never do: they are subscribed to by name."""
         known = self._known.get(name)
         if known is None:
             known = name not in INTERNAL_TOPICS and self._expression.fullmatch(name) is not None
@@ -41,16 +41,16 @@ class TopicPattern:
         return known
 
     def matching_names(self, names: Iterable[str]) -> set[str]:
-        """Those of these names that match. Ten thousand that are known take half a millisecond."""
+        """Those of these names that match. Ten thousand names that were matched before take half a millisecond."""
         known = self._known
         return {name for name in names if (known[name] if name in known else self.matches(name))}
 
     def has_matches_of(self, names: Iterable[str]) -> bool:
-        """Whether all of these have been looked at."""
+        """Whether all of these names have been matched before."""
         return all(name in self._known for name in names)
 
     def cache_matches(self, names: Iterable[str]) -> None:
-        """Looks at these names, and forgets others.
+        """Matches these names and keeps the results, in place of all others.
 
         Raises: ApiError INVALID_REGULAR_EXPRESSION after `MAX_LEARN_S`.
         """
@@ -63,7 +63,7 @@ class TopicPattern:
 
 
 def precompute_matches(texts: Iterable[str], names: Collection[str]) -> None:
-    """Has these expressions ready for these names, for a worker. Raises: ApiError INVALID_REGULAR_EXPRESSION."""
+    """Compiles the expressions and matches all names, in a worker. Raises: ApiError INVALID_REGULAR_EXPRESSION."""
     for text in texts:
         pattern = compile_pattern(text)
         if not pattern.has_matches_of(names):
@@ -72,7 +72,7 @@ def precompute_matches(texts: Iterable[str], names: Collection[str]) -> None:
 
 @lru_cache(maxsize=KNOWN_PATTERNS)
 def compile_pattern(text: str) -> TopicPattern:
-    """The expression, ready to match. Raises: ApiError INVALID_REGULAR_EXPRESSION."""
+    """Compiles the expression. Raises: ApiError INVALID_REGULAR_EXPRESSION."""
     import re2  # on first use: few clients subscribe by expressions
 
     if len(text) > MAX_PATTERN_CHARS:

@@ -38,13 +38,13 @@ class ClassicMembersInConsumerGroup:
     # JoinGroup
 
     def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
-        """The member's generation. Raises: ApiError."""
+        """Returns the member's generation. Raises: ApiError."""
         return self._consumers.store_and_respond(self.plan_join(request, caller))
 
     def plan_join(self, request: JoinGroupRequest, caller: Caller) -> ChangeWithResponse[JoinGroupResponse]:
-        """What that changes, and the answer; it only reads, in any thread. Raises: ApiError."""
+        """Plans the change and the response. It only reads, so any thread may call it. Raises: ApiError."""
         consumers = self._consumers
-        group = consumers.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)  # which has a client join again
+        group = consumers.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)  # the client then joins again
         member_id = request.member_id or consumers.settings.random_id()
         consumers.check_max_size(group, member_id)
         if not group.supports_classic(request.protocol_type, [each.name for each in request.protocols]):
@@ -153,7 +153,7 @@ class ClassicMembersInConsumerGroup:
     # LeaveGroup
 
     def leave(self, group: ConsumerGroup, leaving: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]:
-        """Takes members out, each for itself. Raises: ApiError when that could not be written."""
+        """Removes members. Returns each member's response. Raises: ApiError when the change could not be written."""
         gone: dict[str, ConsumerMember] = {}
         responses = tuple(_leave(group, member, gone) for member in leaving)
         if gone:
@@ -179,7 +179,7 @@ def _leave(group: ConsumerGroup, leaving: MemberIdentity, gone: dict[str, Consum
 def _find_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None, *, by_instance: bool = False
 ) -> ConsumerMember:
-    """The classic member; `by_instance`: whatever its member id. Raises: ApiError 25 or 82."""
+    """The classic member; `by_instance`: its member id does not matter. Raises: ApiError 25 or 82."""
     member = group.members.get(member_id) if instance_id is None else group.static_member(instance_id)
     if member is None or member.classic is None:
         message = f"group {group.group_id} has no classic member {instance_id or member_id!r}"
@@ -191,7 +191,7 @@ def _find_member(
 
 
 def _waits_for_partitions(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether others still have something that the member is to own."""
+    """Whether others still own partitions of the member's target assignment."""
     target: Assignment = group.targets.get(member.member_id, NOTHING)
     return any(
         group.owner_epoch(topic_id, partition) != NOT_OWNED

@@ -82,7 +82,7 @@ class GroupConverter:
         )
 
     def upgrade_records(self, group: ConsumerGroup) -> list[GroupRecord]:
-        """All that makes up a group which was upgraded; nothing for one that has just begun."""
+        """All records of an upgraded group; none for a group without members."""
         if not group.members:
             return []
         group_id, members = group.group_id, group.members.values()
@@ -95,7 +95,7 @@ class GroupConverter:
         ]
 
     def fail_waiting_requests(self, classic: ClassicGroup) -> None:
-        """Members that wait in the classic group get the error that makes them rejoin."""
+        """Answers all parked requests of the classic group with the error that makes members rejoin."""
         for member in classic.members.values():
             classic.answer_join(member, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
             member.answer_sync(sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
@@ -126,14 +126,14 @@ class GroupConverter:
     # Assignments by topic id and by name
 
     def assignment_by_id(self, named: Iterable[ConsumerTopicPartitions]) -> Assignment:
-        """Partitions of those topics that exist."""
+        """The assignment by topic id, without topics that do not exist."""
         found = ((self._find_topic(each.topic), each.partitions) for each in named)
         return {
             topic.topic_id: frozenset(partitions) for topic, partitions in found if topic is not None and partitions
         }
 
     def encode_assignment(self, assignment: Assignment, metadata: bytes) -> bytes:
-        """The assignment as the consumer reads it that sent `metadata` as its subscription."""
+        """Encodes the assignment for a consumer that sent `metadata` as its subscription."""
         named = ((self._find_name(topic_id), partitions) for topic_id, partitions in assignment.items())
         topics = tuple(
             ConsumerTopicPartitions(topic=name, partitions=tuple(sorted(partitions)))

@@ -19,7 +19,7 @@ NO_OFFSET: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """An offset with the place of its record in the log. `expire_ms` -1: by the group's retention."""
+    """`record_offset`: where its record is in the log. `expire_ms` -1: it expires by the group's retention."""
 
     offset: int
     leader_epoch: int
@@ -50,7 +50,7 @@ class Offsets:
         return self.of_group(group_id).get((topic, partition))
 
     def counts_by_group(self) -> Iterator[int]:
-        """How many each group has committed."""
+        """How many offsets each group has committed."""
         return map(len, tuple(self._committed.values()))
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Offsets:
     def apply(
         self, key: OffsetCommitKey, value: OffsetCommitValue | None, record_offset: int, producer_id: int = NO_PRODUCER
     ) -> None:
-        """Follows one record. A tombstone also takes what transactions would commit."""
+        """Applies one record. A tombstone also removes offsets that open transactions would commit."""
         where = (key.topic, key.partition)
         if value is None:
             self._remove(key.group, where)
@@ -120,7 +120,7 @@ class Offsets:
             self._open_producers.setdefault(key.group, set()).add(producer_id)
 
     def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
-        """A marker decided about what the producer's transaction would commit for the group."""
+        """Commits or drops the offsets of the producer's open transaction for the group."""
         pending = self._pending[producer_id]
         offsets = pending.pop(group_id)
         self._forget_open_producer(group_id, producer_id)
@@ -136,7 +136,7 @@ class Offsets:
                 yield group_id
 
     def forget(self, group_id: str) -> None:
-        """Drops all that is known of a group, whatever its records say."""
+        """Drops all offsets of a group from memory, those of open transactions too."""
         self._committed.pop(group_id, None)
         for producer_id in tuple(self._open_producers_of(group_id)):
             self.end_transaction(group_id, producer_id, committed=False)

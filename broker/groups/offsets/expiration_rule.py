@@ -33,7 +33,7 @@ def find_expired_offsets(
     now_ms: int,
     retention_ms: int,
 ) -> list[TopicPartition]:
-    """Which of `among` have offsets that may go now."""
+    """Those of `among` whose offsets have expired."""
     base = _retention_base(group)
     if base is None:
         return []
@@ -55,7 +55,7 @@ def _is_expired(offset: CommittedOffset, base: Base, now_ms: int, retention_ms: 
 
 
 def _retention_base(group: ClassicGroup | ConsumerGroup) -> Base | None:
-    """From when on the retention of an offset counts; None: it never ends."""
+    """Returns the function that gives the start of an offset's retention; None: offsets do not expire."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return _commit_ms_of
     if group.state is ClassicGroupState.EMPTY:

@@ -12,8 +12,8 @@ Who may commit (Kafka 3.9, ClassicGroup.validateOffsetCommit and ConsumerGroup.v
                 given                   the member and the generation have to be right; CompletingRebalance: 27
     consumer    member epoch            STALE_MEMBER_EPOCH unless it is the current one
 
-Clients of OffsetCommit v0 (0.8.x) are committers without member and generation: their offsets lie with all others, as
-ZooKeeper, where they once went, is gone.
+Clients of OffsetCommit v0 (0.8.x) are committers without member and generation: their offsets are kept with all others,
+where they once were in ZooKeeper.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ FIRST_VERSION_WITH_MEMBER_EPOCH = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Who commits: a member with its generation (or member epoch), or nobody in particular."""
+    """The sender of a commit: a member with its generation (or member epoch), or any other client."""
 
     group_id: str
     member_id: str = UNKNOWN_MEMBER
@@ -79,7 +79,7 @@ UNKNOWN_OFFSET = CommittedOffset(NO_OFFSET, -1, "", -1, -1, -1)
 
 
 class OffsetRequests:
-    """Offsets of groups, from requests to records and back."""
+    """Answers requests about offsets of groups, and writes their records."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class OffsetRequests:
     def apply_records(
         self, records: Iterable[GroupRecord], stored: StoredRecords, producer: TransactionalProducer | None = None
     ) -> None:
-        """Follows offset records that were written."""
+        """Applies offset records that were written."""
         producer_id = NO_PRODUCER if producer is None else producer.producer_id
         for record_offset, record in enumerate(records, stored.first_offset):
             if isinstance(record.key, OffsetCommitKey):
@@ -237,10 +237,10 @@ class OffsetRequests:
     # Deleting
 
     def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-        """What became of each partition of OffsetDelete.
+        """Deletes offsets; returns the error code of each partition.
 
-        A group that is empty and has no offsets left goes too. Where the consumer protocol is on it stays until offsets
-        expire, as with Kafka's newer coordinator, so that `kafka-consumer-groups --delete` still finds it.
+        An empty group without offsets is deleted too. Where the consumer protocol is on it stays until offsets expire,
+        as with Kafka's newer coordinator, so that `kafka-consumer-groups --delete` still finds it.
         Raises: ApiError for all of them.
         """
         group = self._groups.get(group_id)
@@ -284,7 +284,7 @@ class OffsetRequests:
         self.forget_group(group)
 
     def forget_group(self, group: Group) -> None:
-        """Nothing of the group is kept in memory."""
+        """Removes the group and its offsets from memory."""
         if isinstance(group, ClassicGroup):
             self._rebalancer.cancel_timers(group)
             group.move_to(ClassicGroupState.DEAD, self._rebalancer.now_ms())
@@ -292,10 +292,10 @@ class OffsetRequests:
         self._groups.remove(group.group_id)
 
     async def delete_offsets_of_topics(self, names: Container[str], ends: Mapping[int, int], turn: Turn) -> None:
-        """Takes the offsets of these topics from all groups; of groups where it fails they stay, with a line.
+        """Deletes the offsets of these topics in all groups. Where that fails for a group, logs it and goes on.
 
-        `ends`: where the log of each partition ended when the topics went. What is committed later, for new topics of
-        these names, stays.
+        `ends`: the log end of each offsets partition when the topics were deleted. Later commits, for new topics of
+        these names, stay.
         """
         for group in self._groups:
             group_id = group.group_id
@@ -321,7 +321,7 @@ class OffsetRequests:
     # Expiring
 
     async def expire_offsets(self, group: Group, turn: Turn) -> int:
-        """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
+        """Deletes expired offsets, and a group with nothing left. Returns how many expired. Raises: ApiError."""
         group_id, count = group.group_id, 0
         for batch in _split_in_batches(list(self._offsets.of_group(group_id))):
             expired = find_expired_offsets(

@@ -1,7 +1,7 @@
 """Loading `__consumer_offsets` at the start: which partitions are not loaded yet, and what follows when one is.
 
 Groups of a partition that is being loaded are answered COORDINATOR_LOAD_IN_PROGRESS; those of one that cannot be read
-NOT_COORDINATOR, as in Kafka: that nothing was committed would be a lie on which a client acts. All others are served.
+NOT_COORDINATOR, as in Kafka: clients would act on a wrong answer that nothing was committed. All others are served.
 """
 
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class GroupLoading(PartitionLoading):
-    """Loads partitions one after the other; `on_loaded` is called with each group, so that its timers run."""
+    """Loads partitions one after the other; `on_loaded` is called with each group, to start its timers."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class GroupLoading(PartitionLoading):
         self._damaged: set[int] = set()
 
     def is_damaged(self, partition: int) -> bool:
-        """Whether what the partition holds could be read in part only."""
+        """Whether the partition could be read only in part."""
         return partition in self._damaged
 
     def cancel_all(self) -> None:
@@ -51,7 +51,7 @@ class GroupLoading(PartitionLoading):
         self._damaged.clear()
 
     def start(self) -> None:
-        """Begins to load what there is; with nothing there it is over at once."""
+        """Begins to load all partitions that have records; without any, loading is over at once."""
         self.load(self._topic.partitions_with_records())
 
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:

@@ -1,7 +1,7 @@
 """`__consumer_offsets` as the coordinator's store: which partition a group is in, batches written and read back.
 
-One batch for each call, without compression unless `offsets.topic.compression.codec` says so; in a transaction it has
-base sequence 0 each time, as Kafka's has, and sequences are not looked at. The topic is made when it is first needed.
+Each call writes one batch, without compression unless `offsets.topic.compression.codec` says so. A transactional batch
+has base sequence 0, as in Kafka; sequences are not checked. The topic is created when it is first needed.
 """
 
 import logging
@@ -62,7 +62,7 @@ class OffsetsTopic:
 
     @property
     def partition_count(self) -> int:
-        """How many there are, or are to be."""
+        """How many partitions the topic has, or will have."""
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         return self._core.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
@@ -82,14 +82,14 @@ class OffsetsTopic:
         return [index for index in topic.partitions if self.has_records(index)]
 
     def has_records(self, index: int) -> bool:
-        """Whether there is something to load of a partition that is led here."""
+        """Whether this broker leads the partition and has records of it to load."""
         if not self.leads(index):
             return False
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         return source.log_end_offset > source.log_start_offset
 
     def end_offsets(self) -> dict[int, int]:
-        """Where the log of each partition ends that is led here."""
+        """The log end offset of each partition that is led here."""
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         led = [] if topic is None else [index for index in topic.partitions if self.leads(index)]
         return {index: self._led_partition(index).log.log_end_offset for index in led}
@@ -108,7 +108,7 @@ class OffsetsTopic:
         records: Sequence[EncodedGroupRecord],
         producer: TransactionalProducer | None = None,
     ) -> StoredRecords:
-        """The same for records that were encoded before. Raises: ApiError when nothing was written."""
+        """Writes records that are encoded already, in one batch. Raises: ApiError when nothing was written."""
         partition = self._led_partition(self.partition_of(group_id))
         partition.check_enough_in_sync()
         topic = self._core.cluster.topics[OFFSETS_TOPIC]
@@ -147,7 +147,7 @@ class OffsetsTopic:
     # Reading back
 
     def read_entries(self, index: int) -> AsyncIterator["OffsetsTopicEntry"]:
-        """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
+        """All records and markers of a partition in order; yields to the event loop in between. Raises: ApiError."""
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         size, place = self._core.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
         return read_log_entries(self._core, source, size, lambda batch: _decode_entries(batch, place))
@@ -166,7 +166,7 @@ class OffsetsTopicEntry:
 
 
 def _decode_entries(batch: Batch, place: str) -> list[OffsetsTopicEntry]:
-    """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
+    """The entries of a batch; what cannot be read is skipped, as the rest is better than nothing."""
     try:
         records = list(batch.records())
     except PeerFault as fault:

@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class Replay:
-    """Follows the log."""
+    """Applies records of the log to groups and offsets."""
 
     def __init__(self, groups: GroupRegistry, offsets: Offsets) -> None:
         self._groups = groups
         self._offsets = offsets
 
     def apply(self, record: GroupRecord, record_offset: int, producer_id: int = NO_PRODUCER) -> None:
-        """Follows one record, `producer_id` that of its batch if it is transactional."""
+        """Applies one record. `producer_id`: that of its batch, if the batch is transactional."""
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey):
             if value is not None:

@@ -1,4 +1,4 @@
-"""`range`: of each topic every subscriber gets a run of neighbouring partitions, the first ones one more if need be.
+"""`range`: each subscriber of a topic gets consecutive partitions, the first subscribers one more if need be.
 
 Members are taken in the order of their instance ids, then those without by member id; so with equal subscriptions and
 equally large topics a member gets the same partitions of each (co-partitioning). Source: Kafka 3.9, RangeAssignor.
@@ -12,7 +12,7 @@ from .spec import MemberSpec, subscribers_by_topic
 
 
 def assign_ranges(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
-    """What each member is to own."""
+    """Returns each member's target assignment."""
     order = sorted(members, key=lambda member_id: _sort_key(member_id, members[member_id]))
     assigned: dict[str, dict[UUID, frozenset[int]]] = {member_id: {} for member_id in order}
     readers_by_topic = subscribers_by_topic(order, members, partitions)

@@ -1,4 +1,4 @@
-"""What an assignor is given and what it returns."""
+"""The input and the result of an assignor."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from ..member import Assignment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSpec:
-    """A member: existing topics that it subscribes to, and what it was to own before."""
+    """A member. `topics`: the existing ones that it subscribes to. `current`: its target assignment so far."""
 
     topics: frozenset[UUID]
     instance_id: str | None = None
     current: Assignment = field(default_factory=dict)
 
 
-# Members by id, and the number of partitions of each topic, to what each member is to own.
+# Takes the members by id and each topic's number of partitions; returns each member's target assignment.
 Assignor = Callable[[Mapping[str, MemberSpec], Mapping[UUID, int]], dict[str, Assignment]]
 
 
@@ -27,7 +27,7 @@ def has_one_subscription(members: Mapping[str, MemberSpec]) -> bool:
 def subscribers_by_topic(
     members: Iterable[str], specs: Mapping[str, MemberSpec], topics: Iterable[UUID]
 ) -> dict[UUID, Sequence[str]]:
-    """Who subscribes to each topic, in the order of `members`; topics with the same readers share one sequence."""
+    """The subscribers of each topic, in the order of `members`; topics with the same subscribers share one sequence."""
     by_subscription: dict[frozenset[UUID], list[int]] = {}
     order = list(members)
     for at, member_id in enumerate(order):

@@ -1,9 +1,9 @@
 """`uniform`: all members get equally many partitions, as far as their subscriptions allow, and keep what they had.
 
     1. Each member keeps those of its partitions that it still subscribes to and that exist.
-    2. With one subscription for all, a member keeps at most its share; who has most is first to get the odd one.
-    3. What is free goes, partition by partition, to the subscriber that has least.
-    4. With different subscriptions, partitions move from who has most to who has least while that makes it more even.
+    2. If all have the same subscription, a member keeps at most its share; those with most keep the odd partitions.
+    3. Each free partition goes to the subscriber that has the fewest.
+    4. If subscriptions differ, partitions move from members with many to members with few while that evens them out.
 
 Balance comes before stickiness. Source: Kafka 3.9, UniformAssignor; there, which members get the odd partition depends
 on the order of a hash map, here it costs no more moves than needed.
@@ -25,11 +25,11 @@ Readers = Mapping[UUID, Sequence[str]]
 Ranked = tuple[int, str]
 
 MOST_ROUNDS: Final = 16
-"""Over all topics, to level what members have: a few do, unless subscriptions make long chains."""
+"""How often all topics are balanced: a few times suffice, unless subscriptions make long chains."""
 
 
 def assign_uniformly(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
-    """What each member is to own."""
+    """Returns each member's target assignment."""
     owned = _keep_current(members, partitions)
     readers = subscribers_by_topic(members, members, partitions)
     is_even = has_one_subscription(members)
@@ -66,7 +66,7 @@ def _trim_to_share(owned: Owned, total: int) -> None:
 
 
 def _assign_free_partitions(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) -> None:
-    """Topics with few readers first, so that those who can read anything take what is left."""
+    """Topics with few subscribers come first, so that members with many topics take what is left."""
     taken = set[Partition]().union(*owned.values())
     last: Sequence[str] = ()
     by_size: list[Ranked] = []
@@ -82,7 +82,7 @@ def _assign_free_partitions(owned: Owned, readers: Readers, partitions: Mapping[
 
 
 def _balance(owned: Owned, readers: Readers) -> None:
-    """Every move makes the sum of squares smaller. Who only has what others may not read keeps more than they have."""
+    """Every move makes the sum of squares smaller. A member keeps more than others if they do not read its topics."""
     by_topic = _group_by_topic(owned)
     for _ in range(MOST_ROUNDS):
         moves = sum(_balance_topic(owned, by_topic.get(topic_id, {}), readers[topic_id]) for topic_id in readers)
@@ -99,8 +99,8 @@ def _group_by_topic(owned: Owned) -> dict[UUID, OfTopic]:
 
 
 def _balance_topic(owned: Owned, mine: OfTopic, readers: Sequence[str]) -> int:
-    """How many of the topic's partitions went from who has most to the reader that has least; `mine` are those of each
-    reader, and changed with `owned`."""
+    """Moves partitions of a topic from readers with many to readers with few; returns how many moved. `mine`: the
+    topic's partitions by reader, which change with `owned`."""
     if not readers or max(len(owned[each]) for each in readers) - min(len(owned[each]) for each in readers) < 2:
         return 0
     givers = [(-len(owned[each]), each) for each in readers if mine.get(each)]
@@ -131,7 +131,7 @@ def _balance_topic(owned: Owned, mine: OfTopic, readers: Sequence[str]) -> int:
 
 
 def _heap_by_size(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
-    """A heap: who has least comes first."""
+    """A heap of readers; the one with the fewest partitions comes first."""
     ranked = [(len(owned[each]), each) for each in readers]
     heapify(ranked)
     return ranked
