@@ -134,6 +134,7 @@ class ControlledBroker:
             if fields.get("broker", node_id) != node_id:
                 raise WrongFault(f"there is no broker {fields['broker']}, only [{node_id}]")
             await act()
+            self.control.note_broker(name, node_id)
             self.control.log_event(f"{name} broker {node_id}")
             return {"brokers": [node_id] if self._is_running else []}
 

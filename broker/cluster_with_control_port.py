@@ -180,9 +180,12 @@ class ControlledCluster:
         async def answer(fields: Fields) -> Answer:
             try:
                 named = {"broker": self._read_broker_id(fields)} if _has_role_field(fields) else {}
+                meant = [self._read_broker_id(fields)] if _has_broker_field(fields) else self.cluster.node_ids
                 done = act(fields)
                 if isinstance(done, Coroutine):
                     await done
+                for broker in meant:
+                    self.control.note_broker(path, broker)
                 await self.cluster.sync_metadata()
             except ValueError as fault:  # no such broker, or not in that state
                 raise WrongFault(str(fault)) from None

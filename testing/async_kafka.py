@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from time import time_ns
+from time import monotonic, time_ns
+from typing import TypeVar
 
 from ..client.errors import ClientError, KafkaError
 from ..client.operation import TopicPartition
@@ -25,10 +26,11 @@ from .partition import Partition, partition_from_control, partition_from_metadat
 from .received_requests import AsyncRequests
 from .record_comparison import Expected, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
-from .wire.waiting import Timeout, look_until_or_timeout, to_seconds, wait_for
+from .wire.waiting import LOOK_S, Timeout, run_within, to_seconds, wait_for
 from .wire.wire_client import WireClient
 from .wire.wire_records import WireRecords
 
+T = TypeVar("T")
 TIMEOUT_S = 10.0
 MOST_TOPICS = 20
 """Of these, the names are in the message that one is missing."""
@@ -114,18 +116,26 @@ class AsyncKafka(NameSuggestions):
         Without a partition the key's hash chooses it, and without a key it is 0. A topic that is missing is created.
         `timestamp` is now, by the brokers' clock. Waits `timeout` seconds for a leader, and for the replicas in sync.
         """
+        own, given, data = as_bytes(key), headers_as_bytes(headers), [as_bytes(value) for value in values]
+
+        async def write() -> list[TestRecord]:
+            place = await self._choose_partition(topic, partition, own)
+            stamp = await self._now_ms() if timestamp is None else timestamp
+            records = [
+                Record(offset=at, timestamp=stamp, key=own, value=value, headers=tuple(given))
+                for at, value in enumerate(data)
+            ]
+            return await self._records.write(topic, place, records, to_seconds(timeout))
+
+        return await run_within(timeout, write, f"producing to {topic}", self._why_silent)
+
+    async def _choose_partition(self, topic: str, partition: int | None, key: bytes | None) -> int:
+        """Of a topic that is created where it is missing. Raises: ValueError for a partition that it does not have."""
         partitions = await self._find_or_create_partitions(topic)
-        own = as_bytes(key)
         if partition is None:
-            partition = 0 if own is None else partition_for_key(own, len(partitions))
+            partition = 0 if key is None else partition_for_key(key, len(partitions))
         _check_partition(topic, partition, partitions)
-        stamp = await self._now_ms() if timestamp is None else timestamp
-        given = headers_as_bytes(headers)
-        records = [
-            Record(offset=at, timestamp=stamp, key=own, value=as_bytes(value), headers=tuple(given))
-            for at, value in enumerate(values)
-        ]
-        return await self._records.write(topic, partition, records, to_seconds(timeout))
+        return partition
 
     async def records(
         self,
@@ -142,8 +152,14 @@ class AsyncKafka(NameSuggestions):
         """
         if isolation not in LEVELS:
             raise ValueError(f"isolation is {' or '.join(LEVELS)}, not {isolation!r}")
+        level, seconds = LEVELS[isolation], to_seconds(timeout)
+        return await run_within(
+            timeout, lambda: self._read(topic, partition, level, seconds), f"reading {topic}", self._why_silent
+        )
+
+    async def _read(self, topic: str, partition: int | None, level: int, seconds: float) -> list[TestRecord]:
         try:
-            level, partitions = LEVELS[isolation], list(await self._wire.leaders(topic))
+            partitions = list(await self._wire.leaders(topic))
         except KafkaError as fault:
             if fault.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
@@ -151,21 +167,20 @@ class AsyncKafka(NameSuggestions):
         if partition is not None:
             _check_partition(topic, partition, partitions)
             partitions = [partition]
-        return await self._records.read(topic, partitions, level, to_seconds(timeout))
+        return await self._records.read(topic, partitions, level, seconds)
 
     async def wait_for_records(self, topic: str, count: int, *, timeout: Timeout = TIMEOUT_S) -> list[TestRecord]:
         """The records of the topic once there are `count`. Raises: AssertionError after `timeout` seconds."""
         try:
-            return await wait_for(
+            return await self._wait_for(
                 lambda: self.records(topic),
                 lambda found: len(found) >= count,
                 timeout,
                 str(count),
                 lambda found: f"{topic} has {plural(len(found), 'record')}",
             )
-        except AssertionError:
-            await self._assert_topic_exists(topic)
-            raise
+        except AssertionError as fault:
+            raise await self._absence_of(topic) or fault from None
 
     async def assert_produces(
         self, topic: str, *expected: Expected, timeout: Timeout = 5.0, any_order: bool | None = None
@@ -175,17 +190,19 @@ class AsyncKafka(NameSuggestions):
         A record is expected by its value, or by a dict with any of key, value, headers, partition, offset. Their order
         counts in a topic of one partition, unless `any_order` says otherwise.
         """
-        found = await look_until_or_timeout(
-            lambda: self.records(topic), lambda found: len(found) >= len(expected), timeout
+        end = monotonic() + to_seconds(timeout)
+        found = await self._wait_for(
+            lambda: self.records(topic),
+            lambda found: len(found) >= len(expected) or monotonic() >= end,
+            timeout,
+            plural(len(expected), "record"),
         )
         if any_order is None:
             any_order = len(await self._wire.leaders(topic)) > 1 if found else False
         try:
             assert_same(expected, found, any_order=any_order)
-        except AssertionError:
-            if not found:
-                await self._assert_topic_exists(topic)
-            raise
+        except AssertionError as fault:
+            raise (None if found else await self._absence_of(topic)) or fault from None
         return found
 
     async def delete_topic(self, name: str) -> None:
@@ -252,14 +269,14 @@ class AsyncKafka(NameSuggestions):
 
         wanted = "led" if broker is None else f"led by {broker}"
         wanted += "" if other_than is None else f", by another broker than {other_than}"
-        return await wait_for(lambda: self.partition(topic, index), is_led, timeout, wanted)
+        return await self._wait_for(lambda: self.partition(topic, index), is_led, timeout, wanted)
 
     async def wait_for_isr(
         self, topic: str, index: int, brokers: Iterable[int], *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once these are in sync, and no others. Raises: AssertionError after `timeout` seconds."""
         wanted = frozenset(brokers)
-        return await wait_for(
+        return await self._wait_for(
             lambda: self.partition(topic, index), lambda found: found.isr == wanted, timeout, f"ISR {sorted(wanted)}"
         )
 
@@ -267,7 +284,7 @@ class AsyncKafka(NameSuggestions):
         self, topic: str, index: int, leader_epoch: int, *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once its leader's epoch is that, or a later one. Raises: AssertionError after `timeout` s."""
-        return await wait_for(
+        return await self._wait_for(
             lambda: self.partition(topic, index),
             lambda found: found.leader_epoch >= leader_epoch,
             timeout,
@@ -287,13 +304,13 @@ class AsyncKafka(NameSuggestions):
             return all(found.log_ends.get(broker, -1) >= offset for broker in named or found.replicas)
 
         wanted = f"log end {offset} at {sorted(named) if named else 'all replicas'}"
-        return await wait_for(lambda: self._partition_with_logs(topic, index), is_there, timeout, wanted)
+        return await self._wait_for(lambda: self._partition_with_logs(topic, index), is_there, timeout, wanted)
 
     async def wait_for_high_watermark(
         self, topic: str, index: int, offset: int, *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once consumers may read up to there. Raises: AssertionError after `timeout` seconds."""
-        return await wait_for(
+        return await self._wait_for(
             lambda: self.partition(topic, index),
             lambda found: (found.high_watermark or 0) >= offset,
             timeout,
@@ -358,7 +375,7 @@ class AsyncKafka(NameSuggestions):
 
         wanted = "any broker" if broker is None else str(broker)
         wanted += "" if other_than is None else f", another one than {other_than}"
-        return await wait_for(look, is_there, timeout, wanted, show)
+        return await self._wait_for(look, is_there, timeout, wanted, show)
 
     # Groups
 
@@ -389,7 +406,7 @@ class AsyncKafka(NameSuggestions):
         if state not in STATES:
             raise ValueError(f"a group is {', '.join(STATES)}, not {state!r}")
         wanted = state if members is None else f"{state} with {plural(members, 'member')}"
-        return await wait_for(
+        return await self._wait_for(
             lambda: self.group(name),
             lambda found: found.state == state and members in (None, len(found.members)),
             timeout,
@@ -406,7 +423,7 @@ class AsyncKafka(NameSuggestions):
         wanted = {"group": group, "members": members, "timeout": round(to_seconds(timeout) * 1000)}
         answer = await self.control.ask("POST", "groups/wait", wanted)
         assert answer["is_there"], f"after {to_seconds(timeout):g} s: {answer['reason']}"
-        return await self.group(group)
+        return await run_within(timeout, lambda: self.group(group), f"describing group {group}", self._why_silent)
 
     async def offset_lag(self, group: str) -> dict[TopicPartition, int]:
         """How many offsets the group is behind, in what it has committed or its members were given."""
@@ -431,7 +448,7 @@ class AsyncKafka(NameSuggestions):
             behind = ", ".join(f"{topic}-{index} by {left}" for (topic, index), left in found.items() if left)
             return f"group {group} is behind in {behind}" if found else f"group {group} has no partitions"
 
-        return await wait_for(
+        return await self._wait_for(
             lambda: self.offset_lag(group),
             lambda found: bool(found) and sum(found.values()) <= lag,
             timeout,
@@ -444,12 +461,37 @@ class AsyncKafka(NameSuggestions):
     async def _now_ms(self) -> int:
         return await self.clock.now_ms() if self.has_control else time_ns() // 1_000_000
 
-    async def _assert_topic_exists(self, topic: str) -> None:
-        """Raises: AssertionError naming the topics that there are."""
-        found = (await self._wire.call(MetadataRequest(topics=None))).topics
+    async def _wait_for(
+        self,
+        look: Callable[[], Awaitable[T]],
+        is_there: Callable[[T], bool],
+        timeout: Timeout,
+        wanted: str,
+        show: Callable[[T], str] = str,
+    ) -> T:
+        return await wait_for(look, is_there, timeout, wanted, show, self._why_silent)
+
+    async def _why_silent(self) -> str:
+        """What the test did to brokers, as the end of a message; "" for nothing, and where that cannot be told."""
+        if not self.has_control:
+            return ""
+        try:
+            async with asyncio.timeout(LOOK_S):
+                silent = (await self.control.ask("GET", "brokers/silent"))["silent"]
+        except (ControlFailed, OSError):
+            return ""
+        return f" ({', '.join(f'{each} by this test' for each in silent)})" if silent else ""
+
+    async def _absence_of(self, topic: str) -> AssertionError | None:
+        """That the topic is not there, with the names of those that are; None if it is, or if no broker answers."""
+        try:
+            async with asyncio.timeout(LOOK_S):
+                found = (await self._wire.call(MetadataRequest(topics=None))).topics
+        except (ClientError, TimeoutError):
+            return None
         names = sorted(each.name for each in found if not each.is_internal)
         there = f"there are: {', '.join(names[:MOST_TOPICS])}" if names else "there is none at all"
-        assert topic in names, f"there is no topic {topic}, {there}{suggest(topic, names)}"
+        return None if topic in names else AssertionError(f"there is no topic {topic}, {there}{suggest(topic, names)}")
 
     async def _find_or_create_partitions(self, topic: str) -> list[int]:
         try:

@@ -15,10 +15,13 @@ from ..config.keys.endpoints import parse_host_port
 from .blocking_front import BlockingFront
 from .loop_thread import run_in
 
+LOOK_S = 5.0
+"""For what is there already, in addition to the time that the control was asked to wait for something."""
 TIMEOUT_S = 60.0
-"""For an answer, in addition to the time that the control was asked to wait for something."""
+"""For what takes time, such as a move of the clock."""
 READ_BYTES = 1 << 16
 CLOSED = "the connection was closed instead of an answer; it may be the port of Kafka's clients"
+NO_ANSWER = "there was no answer in {:g} s; it may not be a control port, or what has it is suspended"
 Answer = dict[str, Any]
 
 
@@ -57,8 +60,8 @@ class LocalControl:
 class HttpControl:
     """The control port of a broker that runs elsewhere. Raises OSError too."""
 
-    def __init__(self, address: str, token: str = "") -> None:
-        self._address = address
+    def __init__(self, address: str, token: str = "", *, look_s: float = LOOK_S) -> None:
+        self._address, self._look_s = address, look_s
         self._headers = [("Host", address), ("Content-Type", "application/json"), ("Connection", "close")]
         if token:
             self._headers.append(("Authorization", f"Bearer {token}"))
@@ -68,10 +71,14 @@ class HttpControl:
         headers = [*self._headers, ("Content-Length", str(len(sent)))]
         http = h11.Connection(h11.CLIENT)
         asked = http.send(h11.Request(method=method, target=f"/{path.strip('/')}", headers=headers))
+        waits_itself = "timeout" in (body or {})
+        limit_s = (self._look_s if method == "GET" or waits_itself else TIMEOUT_S) + _longest_wait_s(body or {})
         try:
-            async with asyncio.timeout(TIMEOUT_S + _longest_wait_s(body or {})):
+            async with asyncio.timeout(limit_s):
                 status, data = await self._exchange(http, (asked or b"") + (http.send(h11.Data(sent)) or b""))
             return _check(status, json.loads(data))
+        except TimeoutError:
+            raise ControlPortUnreachable(self._address, OSError(NO_ANSWER.format(limit_s))) from None
         except (h11.RemoteProtocolError, ValueError) as fault:
             raise ControlFailed(f"{self._address} does not answer as a control port: {fault}") from None
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Body = Mapping[str, Any]
 SEVERAL = "kafka_cluster, @pytest.mark.kafka(brokers=3), running(brokers=3) or stepdown serve --brokers 3 has them"
+SILENCED = {"brokers/pause": "is paused", "brokers/kill": "was killed", "brokers/stop": "was stopped"}
+"""What becomes of a broker by these; it answers again after brokers/start and brokers/resume."""
+ANSWERING = frozenset({"brokers/start", "brokers/resume"})
 REFUSED = {
     ErrorCode.RESOURCE_NOT_FOUND: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
@@ -48,6 +51,8 @@ class Control:
         """Returns the brokers that run; replaced by the owner that stops and starts them."""
         self.contents = Contents(lambda: self.running())
         self._injectors: dict[int, Injector] = {}
+        self._silenced: dict[int, str] = {}
+        """Brokers that answer nobody since they were paused, killed or stopped here."""
         self.operations: dict[tuple[str, str], ControlOperation] = {}
         """By method and path."""
         self.lacking: frozenset[str] = frozenset()
@@ -173,6 +178,11 @@ class Control:
                 act=self._reset_all,
                 fields={"keep_contents": parse_flag},
             ),
+            get(
+                path="brokers/silent",
+                what="Lists the brokers that were paused, killed or stopped here, and have not begun again.",
+                act=self._list_silent_brokers,
+            ),
             *self.contents.control_operations(),
         )
 
@@ -242,6 +252,16 @@ class Control:
         """Adds a line to the log of events."""
         self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line, event=event))
 
+    def note_broker(self, path: str, node_id: int) -> None:
+        """Keeps in mind whether a broker answers, once `path` was done to it."""
+        if path in SILENCED:
+            self._silenced[node_id] = SILENCED[path]
+        elif path in ANSWERING:
+            self._silenced.pop(node_id, None)
+
+    async def _list_silent_brokers(self, fields: Fields) -> Answer:
+        return {"silent": [f"broker {node_id} {what}" for node_id, what in sorted(self._silenced.items())]}
+
     def _log_refusal(self, broker: int, line: str) -> None:
         self.log_event(f"broker {broker} refused {line}", event=REFUSAL)
 
@@ -289,6 +309,7 @@ class Control:
         # First, so that restarted brokers use the machine's time. Contents that are kept must not see time go back.
         self.clock.resume() if keeps else self.clock.reset()
         await self.on_reset()
+        self._silenced.clear()
         for broker in self.running():
             broker.started_ms = min(broker.started_ms, self.clock.now_ms())  # the clock may have been ahead then
             if broker.transactions_in_use is not None:

@@ -16,6 +16,10 @@ Timeout = float | str | timedelta
 PAUSE_MS = 5
 LOOK_S = 2.0
 """A look that takes longer, at a broker that answers nobody, is given up once the deadline is over."""
+GRACE_S = 0.5
+"""A broker that waits until the end of a timeout answers after it, with what it waited for."""
+Describe = Callable[[], Awaitable[str]]
+"""Why brokers may be silent, as the end of a message; "" where nothing is known of that."""
 
 
 def to_seconds(timeout: Timeout) -> float:
@@ -29,12 +33,27 @@ def to_seconds(timeout: Timeout) -> float:
         raise ValueError(told) from None
 
 
+async def run_within(timeout: Timeout, act: Callable[[], Awaitable[T]], doing: str, why_silent: Describe) -> T:
+    """What `act` returns. Raises: NoAnswer after `timeout` seconds, which says why brokers may be silent."""
+    seconds = to_seconds(timeout)
+    try:
+        async with asyncio.timeout(max(seconds + GRACE_S, LOOK_S)) as limit:
+            return await act()
+    except Unreachable as fault:
+        raise Unreachable(f"{fault}{await why_silent()}", fault.address) from None
+    except TimeoutError:
+        if not limit.expired():
+            raise
+    raise NoAnswer(f"{doing}: no broker answered in {seconds:g} s{await why_silent()}")
+
+
 async def wait_for(
     look: Callable[[], Awaitable[T]],
     is_there: Callable[[T], bool],
     timeout: Timeout,
     wanted: str,
-    show: Callable[[T], str] = str,
+    show: Callable[[T], str],
+    why_silent: Describe,
 ) -> T:
     """What `look` finds, once it `is_there`; brokers that do not answer and topics that nobody made are waited for.
 
@@ -43,6 +62,7 @@ async def wait_for(
     seconds = to_seconds(timeout)
     end = monotonic() + seconds
     while True:
+        is_silent = False
         try:
             async with asyncio.timeout(max(end - monotonic(), LOOK_S)):
                 found = await look()
@@ -50,23 +70,15 @@ async def wait_for(
                 return found
             shown = show(found)
         except (Unreachable, NoAnswer) as fault:
-            shown = str(fault)
+            shown, is_silent = str(fault), True
         except TimeoutError:
-            shown = "no broker answers"
+            shown, is_silent = "no broker answers", True
         except KafkaError as fault:
             if fault.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
             shown = str(fault)
-        assert monotonic() < end, f"{shown} after {seconds:g} s, not {wanted}"
-        await SystemClock().sleep(PAUSE_MS)
-
-
-async def look_until_or_timeout(look: Callable[[], Awaitable[T]], is_there: Callable[[T], bool], timeout: Timeout) -> T:
-    """What `look` finds, once it `is_there`, or after `timeout` seconds."""
-    seconds = to_seconds(timeout)
-    end = monotonic() + seconds
-    while True:
-        found = await look()
-        if is_there(found) or monotonic() >= end:
-            return found
+        if monotonic() >= end:
+            why = await why_silent() if is_silent else ""
+            why = "" if why in shown else why
+            raise AssertionError(f"{shown}{why} after {seconds:g} s, not {wanted}")
         await SystemClock().sleep(PAUSE_MS)
