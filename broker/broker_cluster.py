@@ -61,6 +61,7 @@ REPLICATION_FACTORS = (
     "transaction.state.log.replication.factor",
 )
 ORIGIN = Origin("the cluster")
+START = "kafka.cluster.start({}), or POST /brokers/start, starts it"
 
 LoadSettings = Callable[[Sequence[Given]], StartupSettings]
 """Loads the settings of a broker; the given ones override those of all brokers."""
@@ -88,7 +89,7 @@ class _Member:
     def running(self) -> Broker:
         """Raises: ValueError when it does not run."""
         if self.broker is None:
-            raise ValueError(f"broker {self.node_id} does not run")
+            raise ValueError(f"broker {self.node_id} does not run: {START.format(self.node_id)}")
         return self.broker
 
 

@@ -8,7 +8,7 @@ from ..network.listener import address_in_bind_errors
 from .broker import Broker
 from .dispatch.suspended_broker import Suspension
 from .faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS, Answer, ControlOperation, Fields
-from .faults.control_requests import Control
+from .faults.control_requests import SEVERAL, Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
 from .faults.field_parsers import parse_int
@@ -17,6 +17,8 @@ from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
 from .topics_at_start import create_topics_of_settings
+
+NOT_RUNNING = "broker {} does not run: kafka.cluster.start(), or POST /brokers/start, starts it"
 
 
 class ControlledBroker:
@@ -132,7 +134,7 @@ class ControlledBroker:
         async def answer(fields: Fields) -> Answer:
             node_id = self.broker.cluster.node_id
             if fields.get("broker", node_id) != node_id:
-                raise WrongFault(f"there is no broker {fields['broker']}, only [{node_id}]")
+                raise WrongFault(f"there is no broker {fields['broker']}, only broker {node_id}; {SEVERAL}")
             await act()
             self.control.note_broker(name, node_id)
             self.control.log_event(f"{name} broker {node_id}")
@@ -142,7 +144,7 @@ class ControlledBroker:
 
     def _check_runs(self) -> None:
         if not self._is_running:
-            raise WrongFault("the broker does not run")
+            raise WrongFault(NOT_RUNNING.format(self.broker.cluster.node_id))
 
     async def _stop_broker(self) -> None:
         self._check_runs()

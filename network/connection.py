@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 
 from ..protocol.api import ApiKey
-from ..protocol.errors import MalformedFrame
+from ..protocol.errors import MalformedFrame, TlsInFrame
 from ..protocol.frame import FrameParser
 from ..protocol.kafka_releases import api_name
 from ..protocol.schema import Piece
@@ -142,7 +142,7 @@ class Connection:
                 # An idle connection must not hold its last answer: slices of files that may be deleted.
                 del reply, pieces
         except (MalformedFrame, CloseConnection) as fault:
-            self._log_close(str(fault))
+            self._log_close(str(fault), is_refusal=isinstance(fault, TlsInFrame))
             self.is_waiting = False
             self._release_claims()
             drop_traceback(fault)  # its frames hold the request while the held answers are sent
@@ -397,10 +397,10 @@ class Connection:
         self.peer.note_departure()
         self.close()
 
-    def _log_close(self, why: str) -> None:
+    def _log_close(self, why: str, *, is_refusal: bool = False) -> None:
         name = self.peer.client_id[:MOST_NAME_LOGGED]
         self._shared.lines.warn(log, self.peer.network, f"closing {self.peer} (client {name!r}): {why}", why)
-        if self.is_restricted or (self.peer.sasl is not None and self.peer.sasl.refusal is not None):
+        if is_refusal or self.is_restricted or (self.peer.sasl is not None and self.peer.sasl.refusal is not None):
             self._shared.on_refusal(f"{self.peer.host} (client {name!r}): {why}")
 
     def _claim_read_ahead(self) -> None:

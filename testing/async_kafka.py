@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ..client.errors import ClientError, KafkaError
 from ..client.operation import TopicPartition
-from ..client.operations.groups import Group, delete_groups, describe_groups
+from ..client.operations.groups import DEAD, Group, delete_groups, describe_groups
 from ..client.operations.offsets import LATEST, committed_offsets
 from ..client.operations.topics import NewTopic, create_topics, delete_topics, describe_topics
 from ..client.security.settings import OPEN, SecuritySettings
@@ -24,7 +24,7 @@ from .control_client import ControlClient, ControlFailed, MissingControlClient
 from .faults import AsyncFaults, raise_unfired
 from .partition import Partition, partition_from_control, partition_from_metadata
 from .received_requests import AsyncRequests
-from .record_comparison import Expected, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
+from .record_comparison import Expected, TestRecord, as_bytes, as_setting, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
 from .wire.waiting import LOOK_S, Timeout, run_within, to_seconds, wait_for
 from .wire.wire_client import WireClient
@@ -95,7 +95,7 @@ class AsyncKafka(NameSuggestions):
             name=name,
             partitions=partitions,
             replication_factor=replication_factor,
-            configs={key: as_text(value) or "" for key, value in (config or {}).items()},
+            configs={key: as_setting(key, value) for key, value in (config or {}).items()},
         )
         (result,) = await self._wire.run(create_topics([topic]))
         if result.failed:
@@ -411,7 +411,7 @@ class AsyncKafka(NameSuggestions):
             lambda found: found.state == state and members in (None, len(found.members)),
             timeout,
             wanted,
-            lambda found: f"group {name} is {found.state} with {plural(len(found.members), 'member')}",
+            _describe_group,
         )
 
     async def wait_for_consumers(self, group: str, members: int = 1, *, timeout: Timeout = TIMEOUT_S) -> Group:
@@ -505,6 +505,12 @@ class AsyncKafka(NameSuggestions):
             if refusal.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:  # somebody else made it meanwhile
                 raise
         return list(await self._wire.leaders(topic))
+
+
+def _describe_group(group: Group) -> str:
+    if group.state == DEAD:
+        return f"there is no group {group.name}"
+    return f"group {group.name} is {group.state} with {plural(len(group.members), 'member')}"
 
 
 def _check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:

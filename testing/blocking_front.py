@@ -4,22 +4,25 @@ class Clock(BlockingFront[AsyncClock]):
     pause = blocking(AsyncClock.pause)
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import wraps
-from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+from inspect import Parameter, signature
+from re import search
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args
 
 from ..config.similar_names import suggest
+from ..protocol.api import API
 from .loop_thread import LoopThread, is_in
 
 A = TypeVar("A")
 P = ParamSpec("P")
 T = TypeVar("T")
+API_NAMES = frozenset(spec.name for spec in API.values())
 HINT = ". This call held the event loop, and clients in it: await it, with running_async() or the fixture kafka_async"
 
 
 class NameSuggestions:
-    """A name that there is not is an error with the nearest one and with all."""
+    """A name that there is not is an error with what may be meant, here or in a part of this, or else with all."""
 
     if not TYPE_CHECKING:  # for type checkers every name would be there
 
@@ -28,8 +31,36 @@ class NameSuggestions:
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             known = [each for each in dir(self) if not each.startswith("_")]
-            has = f"{type(self).__name__} has {', '.join(known)}"
-            raise AttributeError(f"{has}, and no {name!r}{suggest(name, known)}")
+            parts = {key: part for key, part in vars(self).items() if isinstance(part, NameSuggestions)}
+            places = [f"kafka.{key}.{name}" for key, part in parts.items() if key != "awaited" and name in dir(part)]
+            meant = f"; did you mean {' or '.join(places)}?" if places else suggest_name(name, known)
+            if meant:
+                raise AttributeError(f"{type(self).__name__} has no {name!r}{meant}")
+            raise AttributeError(f"{type(self).__name__} has {', '.join(known)}, and no {name!r}")
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """As `suggest`, also for a name that is the beginning of a known one, or the other way about."""
+    names = list(known)
+    parts = [each for each in names if each.startswith(f"{name}_") or name.startswith(f"{each}_")]
+    return suggest(name, names) or (f"; did you mean {parts[0]}?" if parts else "")
+
+
+def _names_of_arguments(method: Callable[..., Any]) -> list[str]:
+    """What a method takes, with the keys of its `**` where a TypedDict names them."""
+    names: list[str] = []
+    for parameter in list(signature(method).parameters.values())[1:]:
+        keys = getattr(next(iter(get_args(parameter.annotation)), None), "__annotations__", {})
+        names += list(keys) if parameter.kind is Parameter.VAR_KEYWORD and keys else [parameter.name]
+    return names
+
+
+def _suggest_argument(told: str, names: Sequence[str], args: Sequence[object]) -> str:
+    """What may be meant by an argument that there is not, or by one without a name."""
+    if unknown := search(r"unexpected keyword argument '(\w+)'", told):
+        return suggest_name(unknown[1], names)
+    apis = [each for each in args if isinstance(each, str) and each in API_NAMES]
+    return f": say api={apis[0]!r}" if apis and "api" in names else ""
 
 
 class BlockingFront(NameSuggestions, Generic[A]):
@@ -48,7 +79,8 @@ class BlockingFront(NameSuggestions, Generic[A]):
             return method(self.awaited, *args, **kwargs)
         except TypeError as wrong:
             told = str(wrong).replace(f"{type(self.awaited).__name__}.", f"{type(self).__name__}.")
-            raise TypeError(f"{told}; it takes {', '.join(list(signature(method).parameters)[1:])}") from None
+            names = _names_of_arguments(method)
+            raise TypeError(f"{told}; it takes {', '.join(names)}{_suggest_argument(told, names, args)}") from None
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         __tracebackhide__ = True

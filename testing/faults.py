@@ -7,6 +7,7 @@
 What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, `topic`, `partition`, `client_id`,
 `group` (or transactional id), `times` (1; None: until it is removed), `after` (that number passes first),
 `probability`, `optional` (the test does not fail when it never fires). `stepdown faults kinds` lists all kinds.
+The first argument is the API, but for `delay`, `throttle`, `corrupt` and `metadata`, which begin with what they do.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -130,19 +131,24 @@ class AsyncFaults(NameSuggestions):
         """Lets requests, or their answers, wait."""
         return await self.arm("delay", delay=delay, when=when, **scope)
 
-    async def hold(self, *, when: str = "before", **scope: Unpack[Scope]) -> AsyncArmedFault:
+    async def hold(self, api: Api | None = None, *, when: str = "before", **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Holds requests, or their answers, until `release` or `remove`."""
-        return await self.arm("hold", when=when, **scope)
+        return await self.arm("hold", api=api, when=when, **scope)
 
     async def drop(
-        self, *, when: str | None = None, bytes: int | None = None, **scope: Unpack[Scope]
+        self,
+        api: Api | None = None,
+        *,
+        when: str | None = None,
+        bytes: int | None = None,
+        **scope: Unpack[ApiScope],
     ) -> AsyncArmedFault:
         """Closes the connection: before the effect, after it, or after that number of `bytes` of the answer."""
-        return await self.arm("drop", when=when, bytes=bytes, **scope)
+        return await self.arm("drop", api=api, when=when, bytes=bytes, **scope)
 
-    async def black_hole(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
+    async def black_hole(self, api: Api | None = None, **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Never answers."""
-        return await self.arm("black_hole", **scope)
+        return await self.arm("black_hole", api=api, **scope)
 
     async def throttle(self, delay: Duration, *, mute: bool = True, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Answers a throttle time, and with `mute` leaves the connection unread for so long."""
@@ -160,13 +166,13 @@ class AsyncFaults(NameSuggestions):
             "watermark", high_watermark=high_watermark, last_stable_offset=last_stable_offset, **scope
         )
 
-    async def duplicate(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
+    async def duplicate(self, api: Api | None = None, **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Appends what is produced twice, by idempotent producers too, but not in transactions."""
-        return await self.arm("duplicate", **scope)
+        return await self.arm("duplicate", api=api, **scope)
 
-    async def lose(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
+    async def lose(self, api: Api | None = None, **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Acknowledges what is produced and appends nothing: data is lost, as no broker may."""
-        return await self.arm("lose", **scope)
+        return await self.arm("lose", api=api, **scope)
 
     async def versions(self, api: Api, only: str = "none", **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Serves these versions of an API only, as an older broker; by default the API is gone."""
@@ -176,9 +182,9 @@ class AsyncFaults(NameSuggestions):
         """Names this leader in Metadata; -1: there is none."""
         return await self.arm("metadata", leader=leader, **scope)
 
-    async def stale_metadata(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
+    async def stale_metadata(self, api: Api | None = None, **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Names the leaders of this moment in Metadata, whatever becomes of them."""
-        return await self.arm("stale_metadata", **scope)
+        return await self.arm("stale_metadata", api=api, **scope)
 
     async def disk(self, what: str = "error", **scope: Unpack[PartitionScope]) -> AsyncArmedFault:
         """Writing to partitions fails: `error`, or `full`."""

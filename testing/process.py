@@ -17,7 +17,7 @@ from typing import IO
 from .control_client import HttpControl
 from .elsewhere import connect
 from .kafka import Kafka
-from .record_comparison import as_text
+from .record_comparison import as_setting
 from .security.client_settings import ClientSettings
 from .security.secured_listener import SecuredListener, check_protocol
 from .security.superuser import USERS, Superuser, check_certificates_can_be_made
@@ -47,7 +47,7 @@ class RunningProcess:
         """Raises: ValueError for a protocol that there is not."""
         check_protocol(security)
         self._brokers, self._racks = brokers, racks
-        self._config = {key: as_text(value) for key, value in (config or {}).items()}
+        self._config = {key: as_setting(key, value) for key, value in (config or {}).items()}
         if act_as:
             self._config["stepdown.act.as"] = act_as
         self._security = security

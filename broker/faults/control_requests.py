@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Body = Mapping[str, Any]
 SEVERAL = "kafka_cluster, @pytest.mark.kafka(brokers=3), running(brokers=3) or stepdown serve --brokers 3 has them"
+STANDS = "The clock stands: what waits for time to pass, as JoinGroup may, waits until it is moved on or resumed."
 SILENCED = {"brokers/pause": "is paused", "brokers/kill": "was killed", "brokers/stop": "was stopped"}
 """What becomes of a broker by these; it answers again after brokers/start and brokers/resume."""
 ANSWERING = frozenset({"brokers/start", "brokers/resume"})
@@ -274,7 +275,8 @@ class Control:
         return {"events": [event.to_json() for event in self.events]}
 
     async def _show_last_events(self, fields: Fields) -> Answer:
-        return {"lines": time_line(self.events)}
+        lines = time_line(self.events)
+        return {"lines": [*lines, STANDS] if lines and self.clock.is_paused else lines}
 
     async def _forget_events(self, fields: Fields) -> Answer:
         self.events.clear()

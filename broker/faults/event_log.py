@@ -20,7 +20,7 @@ USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
 @dataclass(slots=True, kw_only=True)
 class RequestEvent:
     """A request. `answer`: the error codes by name, [] for success; None if none was sent, or not yet.
-    `topics`: the first that it names."""
+    `topics`: the first that it names. `note`: what else the answer tells."""
 
     at_ms: int
     broker: int
@@ -32,6 +32,7 @@ class RequestEvent:
     is_deprecated: bool
     topics: list[str] = field(default_factory=list)
     answer: list[str] | None = None
+    note: str = ""
     faults: list[int] = field(default_factory=list)
 
     @property
@@ -39,7 +40,8 @@ class RequestEvent:
         """For people; the same in each run."""
         answer = "no answer" if self.answer is None else ", ".join(self.answer) or "ok"
         faults = "".join(f" [fault {name}]" for name in self.faults)
-        return f"broker {self.broker} {self.about}: {answer}{faults}"
+        note = f" ({self.note})" if self.note else ""
+        return f"broker {self.broker} {self.about}: {answer}{note}{faults}"
 
     @property
     def about(self) -> str:
@@ -93,7 +95,7 @@ def time_line(events: Iterable[Event]) -> list[str]:
     if not shown:
         return []
     last_ms = shown[-1].at_ms
-    runs = _group_equal(shown)
+    runs = _join_pairs(_group_equal(shown))
     kept = _choose_runs(runs)
     left_out = len(runs) - len(kept)
     lines = [_format_line(same, last_ms) for same in kept]
@@ -114,6 +116,19 @@ def _group_equal(events: Iterable[Event]) -> list[list[Event]]:
         if is_refusal:
             refusals[event.line] = runs[-1]
     return runs
+
+
+def _join_pairs(runs: Iterable[list[Event]]) -> list[list[Event]]:
+    """Of two lines that alternate, as a client that tries again makes them, each is there once, with its number."""
+    joined: list[list[Event]] = []
+    for run in runs:
+        joined.append(run)
+        lines = [each[0].line for each in joined[-4:]]
+        if len(lines) == 4 and lines[:2] == lines[2:]:
+            second, first = joined.pop(), joined.pop()
+            joined[-2] += first
+            joined[-1] += second
+    return joined
 
 
 def _of_last_test(events: Iterable[Event]) -> list[Event]:

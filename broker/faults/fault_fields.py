@@ -98,6 +98,8 @@ def _api_name(key: ApiKey) -> str:
 
 def _suggest_value(field: str, value: Any) -> str:
     """Suggests an API or an error code for a wrong name, which may be the beginning of one."""
+    if field != "api" and isinstance(value, str) and value in NAMES_OF_VALUES["api"]:
+        return f"; say api={value!r}"
     if field not in NAMES_OF_VALUES or not isinstance(value, str):
         return ""
     known = NAMES_OF_VALUES[field]

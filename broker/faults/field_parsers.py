@@ -12,18 +12,42 @@ from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode
 
 Parser = Callable[[Any], Any]
-UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-LONGEST_MS: Final = 36_525 * UNITS_MS["d"]
+UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST_DAYS: Final = 36_525
+LONGEST_MS: Final = LONGEST_DAYS * UNITS_MS["d"]
+TIME: Final = f"a time such as 45s, 500ms or 1h30m (of {', '.join(UNITS_MS)})"
+UNIT: Final = "|".join(UNITS_MS)
 LAST_VERSION: Final = 0x7FFF
 NO_VERSIONS: Final = (0, -1)
+OTHER_CODES: Final = {
+    "COORDINATOR_LOADING": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    "GROUP_COORDINATOR_NOT_AVAILABLE": ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    "GROUP_LOAD_IN_PROGRESS": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    "INVALID_MSG": ErrorCode.CORRUPT_MESSAGE,
+    "INVALID_MSG_SIZE": ErrorCode.INVALID_FETCH_SIZE,
+    "MSG_SIZE_TOO_LARGE": ErrorCode.MESSAGE_TOO_LARGE,
+    "NOT_COORDINATOR_FOR_GROUP": ErrorCode.NOT_COORDINATOR,
+    "NOT_LEADER_FOR_PARTITION": ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    "STALE_CTRL_EPOCH": ErrorCode.STALE_CONTROLLER_EPOCH,
+    "TOPIC_EXCEPTION": ErrorCode.INVALID_TOPIC_EXCEPTION,
+    "UNKNOWN": ErrorCode.UNKNOWN_SERVER_ERROR,
+    "UNKNOWN_TOPIC_OR_PART": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+"""What librdkafka calls error codes, and what Kafka did before 2.6."""
 BY_NAME: Final = {spec.name.lower(): key for key, spec in API.items()}
 
 
 def parse_duration_ms(value: Any) -> int:
     """Milliseconds, of a number of them or of a text such as 45s or 1h30m; at most a hundred years."""
     found = _parse_milliseconds(value)
-    if found is None or not 0 <= found <= LONGEST_MS:
-        raise ValueError("a time such as 45s, 500ms or 1h30m, or a number of milliseconds")
+    if isinstance(value, float):
+        raise ValueError("a whole number of milliseconds, or a text with a unit, such as 0.5s")
+    if (found is not None and found < 0) or (isinstance(value, str) and value.startswith("-")):
+        raise ValueError("a time that is not negative")
+    if found is None:
+        raise ValueError(f"{TIME}, or a number of milliseconds")
+    if found > LONGEST_MS:
+        raise ValueError(f"a time of at most {LONGEST_DAYS}d")
     return round(found)
 
 
@@ -42,8 +66,8 @@ def _parse_milliseconds(value: Any) -> float | None:
         return value
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
-    if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)? ?(ms|s|m|h|d) ?)+", value):
-        parts = re.findall(r"(\d+(?:\.\d+)?) ?(ms|s|m|h|d)", value)
+    if isinstance(value, str) and re.fullmatch(rf"(\d+(\.\d+)? ?({UNIT}) ?)+", value):
+        parts = re.findall(rf"(\d+(?:\.\d+)?) ?({UNIT})", value)
         return sum(float(amount) * UNITS_MS[unit] for amount, unit in parts)
     return None
 
@@ -74,7 +98,8 @@ def parse_versions(value: Any) -> tuple[int, int]:
 def parse_error_code(value: Any) -> ErrorCode:
     """An error code, by name or number; not NONE, which is a success."""
     try:
-        found = ErrorCode[value] if isinstance(value, str) else ErrorCode(parse_int(value))
+        other = OTHER_CODES.get(value) if isinstance(value, str) else None
+        found = other or (ErrorCode[value] if isinstance(value, str) else ErrorCode(parse_int(value)))
     except (KeyError, ValueError):
         found = ErrorCode.NONE
     if found is ErrorCode.NONE:

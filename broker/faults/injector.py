@@ -8,6 +8,7 @@ from ...protocol.errors import ApiError, error_name
 from ...protocol.schema import Piece
 from ..dispatch.call import TESTS_CLIENT_ID
 from ..dispatch.interceptor import Interceptor
+from .answer_notes import describe_answer
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
 from .error_responses import error_codes_in
@@ -71,6 +72,7 @@ class Injector(Interceptor):
             raise
         if request.event is not None:
             request.event.answer = [error_name(code) for code in sorted(error_codes_in(response))] if response else []
+            request.event.note = describe_answer(call.key, response)
         self._contents.fetched.note_answer(call.key, call.request, response)
         if response is None:
             del self._passing[id(call)]

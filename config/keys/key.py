@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from .value_checks import Check
+from .value_checks import Check, OneOf
 from .value_types import Value, ValueType, parse
 
 
@@ -60,6 +60,8 @@ class Key:
         """What a value has to be, in words."""
         if self.check is None:
             return self.kind.expected
+        if isinstance(self.check, OneOf):
+            return self.check.expected
         return f"{self.kind.expected} {self.check.expected}"
 
     def value_of(self, text: str) -> Value:

@@ -87,7 +87,7 @@ class OneOf:
 
     @property
     def expected(self) -> str:
-        return "out of " + ", ".join(self.words)
+        return "one of " + ", ".join(self.words)
 
     def accepts(self, value: Value) -> bool:
         if not isinstance(value, str):

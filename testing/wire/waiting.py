@@ -28,9 +28,9 @@ def to_seconds(timeout: Timeout) -> float:
         return timeout
     try:
         return float(timeout) if isinstance(timeout, str) and timeout.isdecimal() else parse_duration_ms(timeout) / 1000
-    except ValueError:
-        told = f"timeout: expected a time such as 45s, 500ms or 1h30m, or a number of seconds, found {timeout!r}"
-        raise ValueError(told) from None
+    except ValueError as expected:
+        told = str(expected).replace("a number of milliseconds", "a number of seconds")
+        raise ValueError(f"timeout: expected {told}, found {timeout!r}") from None
 
 
 async def run_within(timeout: Timeout, act: Callable[[], Awaitable[T]], doing: str, why_silent: Describe) -> T:

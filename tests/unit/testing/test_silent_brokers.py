@@ -72,7 +72,9 @@ def paused() -> Iterator[Kafka]:
 @pytest.mark.parametrize("name", OF_CLIENTS)
 def test_a_broker_that_the_test_paused_is_named(paused: Kafka, name: str) -> None:
     """It was "did not answer Metadata in time" after half a minute."""
-    with pytest.raises((AssertionError, NoAnswer), match=r"broker 1 is paused by this test.*0\.05 s|0\.05 s.*paused by"):
+    with pytest.raises(
+        (AssertionError, NoAnswer), match=r"broker 1 is paused by this test.*0\.05 s|0\.05 s.*paused by"
+    ):
         getattr(paused, name)(*ARGUMENTS[name], timeout=TIMEOUT_S)
 
 
@@ -88,7 +90,9 @@ def test_a_broker_that_the_test_killed_is_named_until_it_starts() -> None:
     with running(brokers=2, topics={"orders": 1}) as kafka:
         kafka.cluster.kill(1)
         kafka.cluster.stop(2)
-        with pytest.raises(ConnectionError, match="broker 1 was killed by this test, broker 2 was stopped by this test"):
+        with pytest.raises(
+            ConnectionError, match="broker 1 was killed by this test, broker 2 was stopped by this test"
+        ):
             kafka.records("orders", timeout=TIMEOUT_S)
         kafka.cluster.start()
         assert kafka.control.ask("GET", "brokers/silent") == {"silent": []}

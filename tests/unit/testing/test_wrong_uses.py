@@ -4,11 +4,15 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from stepdown.broker.faults.field_parsers import OTHER_CODES
+from stepdown.protocol.errors import ErrorCode
 from stepdown.testing import Kafka, running
 from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.own_brokers import OwnBrokers
+from stepdown.testing.record_comparison import as_setting
 from stepdown.testing.security.secured_listener import check_protocol
 
+# The fault of each of these is in the docstring of the test below.
 WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
     (lambda kafka: kafka.faults.blackhole, "no 'blackhole'; did you mean black_hole?"),
     (lambda kafka: kafka.awaited.faults.blackhole, "no 'blackhole'; did you mean black_hole?"),
@@ -28,12 +32,43 @@ WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
     (lambda kafka: kafka.wait_for_records("orders", 1, timeout="soon"), "expected a time such as 45s, .* found 'soon'"),
     (lambda kafka: kafka.clients.confluent_kafka("alicia", "NOPE"), "mechanism is one of PLAIN, .* not 'NOPE'"),
     (lambda kafka: kafka.clients.kafka_python("alicia"), "users are of SSL, .* here security is PLAINTEXT"),
+    (lambda kafka: kafka.kill(1), r"^Kafka has no 'kill'; did you mean kafka\.cluster\.kill\?$"),  # type: ignore[attr-defined]
+    (lambda kafka: kafka.awaited.advance, r"^AsyncKafka has no 'advance'; did you mean kafka\.clock\.advance\?$"),  # type: ignore[attr-defined]
+    (lambda kafka: kafka.bootstrap_servers, r"no 'bootstrap_servers'; did you mean bootstrap\?$"),  # type: ignore[attr-defined]
+    (lambda kafka: kafka.zzz, r"^Kafka has assert_produces, .* and no 'zzz'$"),  # type: ignore[attr-defined]
+    (lambda kafka: kafka.requests.of("Fetch", client="c"), "takes api, client_id; did you mean client_id"),  # type: ignore[call-arg]
+    (
+        lambda kafka: kafka.faults.delay("Produce", "1s"),  # type: ignore[call-arg, arg-type]
+        r"it takes delay, when, broker, .*, client_id, group, api: say api='Produce'$",
+    ),
+    (lambda kafka: kafka.faults.delay("Produce"), "delay: expected a time .*, found 'Produce'; say api='Produce'"),
+    (lambda kafka: kafka.faults.corrupt("Fetch"), "what: expected .*, found 'Fetch'; say api='Fetch'"),
+    (lambda kafka: kafka.clock.advance("100000d"), "by: expected a time of at most 36525d, found '100000d'"),
+    (
+        lambda kafka: kafka.clock.advance(0.5),
+        "by: expected a whole number of milliseconds, or .* such as 0.5s, found 0.5",
+    ),  # type: ignore[arg-type]
+    (lambda kafka: kafka.clock.advance("-1s"), "by: expected a time that is not negative, found '-1s'"),
+    (
+        lambda kafka: kafka.clock.advance("1y"),
+        r"such as 45s, 500ms or 1h30m \(of ms, s, m, h, d, w\), or a number of mil",
+    ),
+    (
+        lambda kafka: kafka.wait_for_records("orders", 1, timeout="1y"),
+        r"1h30m \(of .*\), or a number of seconds, found",
+    ),
+    (lambda kafka: kafka.cluster.pause(2), "there is no broker 2, only broker 1; kafka_cluster, @pytest.mark.kafka"),
+    (lambda kafka: kafka.wait_for_group("nobody", timeout=0), "^there is no group nobody after 0 s"),
+    (lambda kafka: kafka.wait_for_consumers("nobody", timeout=0), "^after 0 s: there is no group nobody"),
     (lambda kafka: kafka.clients.java("alice", "PLAIN"), "here security is PLAINTEXT"),
 ]
 
 
 def test_a_wrong_use_is_told_with_what_there_is() -> None:
-    """It named classes that a test does not see, gave no suggestion, or took a wrong login without a word."""
+    """It named classes that a test does not see, gave no suggestion, or took a wrong login without a word.
+
+    Later: a method of a part was answered by forty names, what exists by a field "scope", each wrong time by one text.
+    """
     with running(topics={"orders": 1}) as kafka:
         for act, said in WRONG_USES:
             with pytest.raises((AttributeError, TypeError, ValueError, AssertionError, ControlFailed), match=said):
@@ -69,3 +104,57 @@ def test_a_wait_takes_a_time_as_all_else_does(timeout: str | int | timedelta) ->
     with running() as kafka:
         kafka.produce("orders", "x")
         assert len(kafka.wait_for_records("orders", 1, timeout=timeout)) == 1
+
+
+@pytest.mark.parametrize("kind", ["hold", "drop", "black_hole", "duplicate", "lose"])
+def test_the_first_argument_is_the_api_as_of_an_error(kind: str) -> None:
+    """Only `error` took it there: the others failed by their number of arguments."""
+    with running() as kafka:
+        getattr(kafka.faults, kind)("Produce", optional=True)
+        (armed,) = kafka.faults
+        assert armed["fault"]["kind"] == kind and armed["fault"].get("api") in (["Produce"], "Produce")
+
+
+def test_what_other_clients_call_an_error_code_is_taken() -> None:
+    """librdkafka's NOT_LEADER_FOR_PARTITION was no error code of Kafka, without a suggestion."""
+    fault = pytest.importorskip("confluent_kafka").KafkaError
+    same = {name: ErrorCode(getattr(fault, name)) for name in dir(fault) if name in OTHER_CODES}
+    assert same == {name: OTHER_CODES[name] for name in same} and "NOT_LEADER_FOR_PARTITION" in same
+    with running() as kafka:
+        kafka.faults.error("Produce", "NOT_LEADER_FOR_PARTITION", optional=True)
+        (armed,) = kafka.faults
+        assert armed["fault"]["code"] == "NOT_LEADER_OR_FOLLOWER"
+
+
+def test_a_setting_is_given_as_python_has_it() -> None:
+    """A list was its repr, and a time of a setting in milliseconds was no number."""
+    assert as_setting("group.coordinator.rebalance.protocols", ["classic", "consumer"]) == "classic,consumer"
+    assert as_setting("log.retention.ms", "1h") == as_setting("log.retention.ms", timedelta(hours=1)) == "3600000"
+    assert as_setting("log.retention.ms", -1) == "-1" and as_setting("log.retention.ms", "soon") == "soon"
+    assert as_setting("log.retention.hours", 1) == "1" and as_setting("x", True) == "true"
+
+
+def test_a_broker_that_does_not_run_is_named_with_what_starts_it() -> None:
+    """It was "the broker does not run"."""
+    with running() as kafka:
+        kafka.cluster.kill(1)
+        with pytest.raises(ControlFailed, match=r"broker 1 does not run: kafka\.cluster\.start\(\)"):
+            kafka.cluster.pause(1)
+
+
+def test_what_is_too_old_is_gone_once_the_clock_was_moved_on() -> None:
+    """It stayed until the next check, five minutes of the brokers' time later."""
+    with running(config={"log.retention.ms": "1m"}) as kafka:
+        kafka.produce("orders", "x")
+        kafka.clock.advance("62s")
+        assert kafka.records("orders") == []
+
+
+@pytest.mark.parametrize(
+    "act", [lambda kafka: kafka.assert_produces("ordres", "x", timeout=0)], ids=["assert_produces"]
+)
+def test_a_failure_is_one_traceback(act: Callable[[Kafka], object]) -> None:
+    """A topic that is misspelt was two, of which the first said what the second made useless."""
+    with running(topics={"orders": 1}) as kafka, pytest.raises(AssertionError) as told:
+        act(kafka)
+    assert told.value.__suppress_context__ or told.value.__context__ is None
