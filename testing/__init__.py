@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..broker.faults.request_hook import CLOSE, PASS, SILENCE, HookedRequest
+    from ..client.errors import KafkaError, NoAnswer
     from .async_kafka import AsyncKafka
+    from .control_client import ControlFailed
     from .kafka import Kafka
     from .partition import Partition
     from .record_comparison import TestRecord
@@ -25,8 +27,11 @@ __all__ = [
     "PASS",
     "SILENCE",
     "AsyncKafka",
+    "ControlFailed",
     "HookedRequest",
     "Kafka",
+    "KafkaError",
+    "NoAnswer",
     "Partition",
     "Running",
     "RunningAsync",
@@ -41,6 +46,8 @@ MODULES = {
     "Partition": ".partition",
     "TestRecord": ".record_comparison",
     **dict.fromkeys(("Running", "RunningAsync", "running", "running_async"), ".running_brokers"),
+    **dict.fromkeys(("KafkaError", "NoAnswer"), "..client.errors"),
+    "ControlFailed": ".control_client",
     **dict.fromkeys(("CLOSE", "PASS", "SILENCE", "HookedRequest"), "..broker.faults.request_hook"),
 }
 
