@@ -5,6 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.list_offsets import ListOffsetsResponse
+
 MOST_EVENTS = 100_000
 MOST_LINES = 30
 MOST_REQUESTS = 12
@@ -15,6 +19,13 @@ REFUSAL = "refusal"
 """A login or TLS handshake that failed. Clients try again and again, with requests in between."""
 USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
 """Requests that clients repeat; they are shown only if an error or a fault came of them."""
+MOST_OFFSETS = 3
+NO_LOGIN = "this listener asks for no login: @pytest.mark.kafka(security=…), or a client without SASL"
+NO_CONSUMER_PROTOCOL = "KIP-848 is off here: act_as='4.0', or group.coordinator.rebalance.protocols"
+NOTES = {
+    (ApiKey.SASL_HANDSHAKE, ErrorCode.ILLEGAL_SASL_STATE): NO_LOGIN,
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, ErrorCode.UNSUPPORTED_VERSION): NO_CONSUMER_PROTOCOL,
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,3 +172,20 @@ def _format_line(same: list[Event], last_ms: int) -> str:
     line = same[0].line
     cut = line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
     return f"{(same[0].at_ms - last_ms) / 1000:9.3f} s  {cut}{more}"
+
+
+def describe_answer(key: ApiKey, response: Any | None) -> str:
+    """A note on a response, "" where its error codes tell all."""
+    if isinstance(response, ListOffsetsResponse):
+        return _describe_offsets(response)
+    return NOTES.get((key, getattr(response, "error_code", ErrorCode.NONE)), "")
+
+
+def _describe_offsets(response: ListOffsetsResponse) -> str:
+    found = [
+        f"{topic.name}-{each.partition_index} at {(each.old_style_offsets or [each.offset])[0]}"
+        for topic in response.topics
+        for each in topic.partitions
+        if not each.error_code
+    ]
+    return ", ".join([*found[:MOST_OFFSETS], "…"] if len(found) > MOST_OFFSETS else found)

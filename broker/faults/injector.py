@@ -8,11 +8,10 @@ from ...protocol.errors import ApiError, error_name
 from ...protocol.schema import Piece
 from ..dispatch.call import TESTS_CLIENT_ID
 from ..dispatch.interceptor import Interceptor
-from .answer_notes import describe_answer
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
 from .error_responses import error_codes_in
-from .event_log import EventLog, RequestEvent
+from .event_log import EventLog, RequestEvent, describe_answer
 from .fault import Fault, FaultPlace
 from .kinds.lose_marker import LoseMarkerFault
 from .passing_request import PassingRequest

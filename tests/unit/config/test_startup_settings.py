@@ -133,7 +133,7 @@ def test_an_empty_value_is_none_where_there_is_no_default() -> None:
         (("group.consumer.session.timeout.ms=44999",), "45000 to 60000, the bounds of group.consumer.min"),
         (("group.consumer.heartbeat.interval.ms=15001",), "5000 to 15000, the bounds of group.consumer.min"),
         (("group.consumer.min.session.timeout.ms=60001",), "at least group.consumer.min.session.timeout.ms"),
-        (("compression.type=brotli",), "out of uncompressed, zstd, lz4, snappy, gzip, producer"),
+        (("compression.type=brotli",), "one of uncompressed, zstd, lz4, snappy, gzip, producer"),
         (("inter.broker.protocol.version=4.0",), "naming a Kafka release from 0.8.0 to 3.9"),
     ],
 )

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from stepdown.broker.faults.event_log import OtherEvent, time_line
 from stepdown.testing import Kafka, running
+from support.deadline import DEADLINE_S
 
 
 def _last_lines(kafka: Kafka) -> list[str]:
@@ -65,7 +66,7 @@ def test_the_offset_that_was_answered_is_shown() -> None:
         kafka.produce("orders", "x", "y")
         confluent = pytest.importorskip("confluent_kafka")
         consumer = confluent.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
-        assert consumer.get_watermark_offsets(confluent.TopicPartition("orders", 0), timeout=10) == (0, 2)
+        assert consumer.get_watermark_offsets(confluent.TopicPartition("orders", 0), timeout=DEADLINE_S) == (0, 2)
         consumer.close()
         lines = [request.line for request in kafka.requests.of("ListOffsets")]
         assert any(line.endswith("ok (orders-0 at 2)") for line in lines), lines

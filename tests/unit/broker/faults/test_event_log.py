@@ -87,7 +87,7 @@ def test_no_more_than_a_screen_is_shown() -> None:
 def test_requests_that_went_well_do_not_push_out_what_else_happened() -> None:
     """A producer and two brokers were the whole screen; the fault and the election before them were not on it."""
     told: list[Event] = [other(number, f"event {number}") for number in range(50)]
-    told += [request(100 + number, ("Produce", "Metadata")[number % 2], []) for number in range(200)]
+    told += [request(100 + number, ("Produce", "Metadata", "JoinGroup")[number % 3], []) for number in range(200)]
     lines = shown(told)[1:]
     assert len(lines) == MOST_LINES
     assert [line for line in lines if line.startswith("event")] == [
@@ -97,6 +97,6 @@ def test_requests_that_went_well_do_not_push_out_what_else_happened() -> None:
 
 def test_requests_have_the_room_that_nothing_else_takes() -> None:
     told: list[Event] = [other(0, "broker 1 is fenced")]
-    told += [request(1 + number, ("Produce", "Metadata")[number % 2], []) for number in range(200)]
+    told += [request(1 + number, ("Produce", "Metadata", "JoinGroup")[number % 3], []) for number in range(200)]
     assert len(shown(told)) == MOST_LINES + 1
     assert shown(told)[1] == "broker 1 is fenced"
