@@ -70,6 +70,7 @@ def test_a_wrong_use_is_told_with_what_there_is() -> None:
     Later: a method of a part was answered by forty names, what exists by a field "scope", each wrong time by one text.
     """
     with running(topics={"orders": 1}) as kafka:
+        kafka.group("nobody")  # so that there is a coordinator, which a wait of no time does not wait for
         for act, said in WRONG_USES:
             with pytest.raises((AttributeError, TypeError, ValueError, AssertionError, ControlFailed), match=said):
                 act(kafka)
