@@ -105,7 +105,7 @@ class LogMaintenance:
         turn = self._core.turns.begin()
         for partition in self._core.cluster.each_local_partition():
             which = partition.log
-            if which.fault is None and which.config.deletes and not which.config.is_compacted:
+            if which.fault is None and which.config.has_delete_policy and not which.config.is_compacted:
                 with self._core.rounds.catch_item_fault("retention", which.name):
                     await delete_old_segments(self._core, partition, turn)
             await turn.next()

@@ -272,7 +272,7 @@ class ReplicatedPartition(Partition):
 
     def restart_at(self, offset: int) -> None:
         """Drops all records: the leader's log begins after the end of this one. Raises DiskFault."""
-        self.log.restart_at(offset)
+        self.log.truncate_fully_and_start_at(offset)
         self._high_watermark = offset
         self._host.wake_waiting_requests(self)
 

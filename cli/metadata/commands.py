@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...config.settings import BrokerSettings
     from ...storage.metadata.cluster_state import ClusterState
     from ...storage.metadata.metadata_store import MetadataStore
-    from ...storage.migration.release_preparation import Preparation
+    from ...storage.migration.release_preparation import ReleasePreparation
 
 LOCKED_HINT = "Stop the broker that has them open."
 
@@ -45,13 +45,13 @@ def prepare(
 
     Each change is said, on stderr; the properties are printed.
     """
-    from ...storage.migration.release_preparation import RELEASES, Preparation
+    from ...storage.migration.release_preparation import RELEASES, ReleasePreparation
     from ..support.directories_at_rest import load_settings_for, open_at_rest
     from ..topics.directory_reading import DirectoryReading
 
     if release_name not in RELEASES:
         raise CommandFailure(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
-    preparation = Preparation(release=RELEASES[release_name])
+    preparation = ReleasePreparation(release=RELEASES[release_name])
     loaded = load_settings_for(log_dirs, config)
     reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
     if dry_run:
@@ -65,7 +65,7 @@ def prepare(
     print_error("the metadata were written")
 
 
-def _prepare_state_and_print(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
+def _prepare_state_and_print(preparation: ReleasePreparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
     """The state that Kafka takes; what is different, and the properties, are printed. Raises: CommandFailure."""
     from ...storage.migration.release_preparation import MetadataTooNew, describe_partitions_without_replicas
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...protocol.errors import DiskFault
 from ...storage.files.files import Files
 from ...storage.zookeeper.data_directory import read_data_directory
-from ...storage.zookeeper.kafka_cluster import KafkaCluster, find_cluster, read_cluster
+from ...storage.zookeeper.kafka_cluster import KafkaCluster, find_cluster_tree, read_cluster
 from ...storage.zookeeper.live_zookeeper import LiveZookeeperFault, read_live_zookeeper
 from .failures import CommandFailure
 
@@ -30,11 +30,11 @@ def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) 
     """
     try:
         if hosts is not None:
-            cluster = read_cluster(find_cluster(read_live_zookeeper(hosts), cluster_id))
+            cluster = read_cluster(find_cluster_tree(read_live_zookeeper(hosts), cluster_id))
             return ZookeeperReading(cluster=cluster, name=f"ZooKeeper at {hosts}", gaps=_describe_sessions(cluster))
         paths = (data or "").split(",")
         found = read_data_directory(Files(read_only=True), paths)
-        cluster = read_cluster(find_cluster(found.tree, cluster_id))
+        cluster = read_cluster(find_cluster_tree(found.tree, cluster_id))
         return ZookeeperReading(
             cluster=cluster,
             name=f"ZooKeeper's files in {data}, up to transaction {found.zxid:#x}",

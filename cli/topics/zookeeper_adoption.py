@@ -13,7 +13,7 @@ from ...storage.metadata.cluster_state import ClusterState
 from ...storage.metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ...storage.metadata.metadata_store import DOCUMENT
 from ...storage.migration.plan_making import drop_unreadable_settings, number_acls
-from ...storage.migration.release_preparation import RELEASES, Preparation
+from ...storage.migration.release_preparation import RELEASES, ReleasePreparation
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailure
 from .kafka_tool_output import DescribedTopic, ToolOutput
@@ -25,10 +25,10 @@ AS_SERVED = "3.9"
 def make_tool_output(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
     """The topics that are not being deleted; `lines` get one for each setting that is left out."""
     found = ToolOutput()
-    limits = Preparation(release=RELEASES[AS_SERVED], lines=lines)
+    limits = ReleasePreparation(release=RELEASES[AS_SERVED], lines=lines)
     for name, topic in cluster.topics.items():
         if name not in cluster.deleted_topics:
-            within = limits.topic_configs(name, cluster.topic_configs.get(name, {}))
+            within = limits.adapt_topic_configs(name, cluster.topic_configs.get(name, {}))
             configs = drop_unreadable_settings(name, within, lines, has_tiers=False)
             unknown = [key for key in configs if key not in TOPIC_KEYS]
             lines += [f"{name}: {key} is left out, no topic has such a setting" for key in unknown]

@@ -80,7 +80,7 @@ def _convert_group(group: list[LegacyBatch]) -> bytes:
         max_timestamp=first.max_timestamp if append_time else up.newest,
     )
     base_offset = group[-1].last_offset - up.record_count + 1
-    return base_offset.to_bytes(8, "big", signed=True) + head.seal(memoryview(body)).head[8:] + body
+    return base_offset.to_bytes(8, "big", signed=True) + head.prepare_append(memoryview(body)).head[8:] + body
 
 
 def _has_no_gap(wrapper: LegacyBatch) -> bool:

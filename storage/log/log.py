@@ -1,9 +1,10 @@
 """The log of one partition: appends at its end, reads anywhere.
 
-    log start <= recovery point <= log end          offsets; the end is the next one to be written
+    log start <= recovery point <= log end          offsets; the log end is the offset of the next record
 
-Order of an append (Kafka 3.9 `UnifiedLog.append`): size against segment.bytes, producer state, roll, write, then log
-end, producer state, transaction index, leader epochs. What fails before or while writing leaves nothing behind.
+An append (Kafka 3.9 `UnifiedLog.append`) checks the producer state and the size against segment.bytes, rolls, writes,
+and then updates the log end, leader epochs, producer state and transaction index. A failure before or during the write
+leaves the log as it was.
 """
 
 import logging
@@ -37,9 +38,9 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class AppendInfo:
-    """Where a record set went; offsets include both ends and are -1 for an empty set.
+    """The offsets of an appended record set, the last one included; they are -1 for an empty set.
 
-    A duplicate was not written: its offsets and time are those of the batch it repeats.
+    A duplicate was not written: its offsets and time are those of the batch that it repeats.
     """
 
     first_offset: int = -1
@@ -51,7 +52,7 @@ class AppendInfo:
 
 
 class Log(LogReading):
-    """The segments of one partition and what is derived from them."""
+    """The segments of one partition, with its leader epochs and producer state."""
 
     __slots__ = (
         "_closed",
@@ -98,7 +99,7 @@ class Log(LogReading):
         is_clean: bool = False,
         rolled: Callable[["Log"], None] | None = None,
     ) -> None:
-        """`is_clean`: all of it is on the disk. `rolled` is called with a closed segment that nothing flushed yet."""
+        """`is_clean`: all of it is on the disk. `rolled` is called when a closed segment needs a flush."""
         self.files = files
         self.clock = clock
         self.directory = directory
@@ -126,19 +127,19 @@ class Log(LogReading):
 
     @property
     def starts_inside_segment(self) -> bool:
-        """Whether the log's start lies behind that of its first segment, so that it has to be remembered."""
+        """Whether the log starts after the base offset of its first segment, so that a checkpoint has to keep it."""
         return self.log_start_offset > self.segments[0].base_offset
 
     def reconfigure(self, config: LogConfig) -> None:
-        """Act on these settings from the next append, roll and cleaning on."""
+        """Uses these settings from the next append, roll and cleaning on."""
         self.config = config
 
     # Appending
 
     def append(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
-        """Give the batch its offsets and write it.
+        """Gives the batch its offsets and writes it.
 
-        Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52, 1 where no offset is left; DiskFault.
+        Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52, 1 if no offset is left; DiskFault.
         """
         if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
@@ -147,7 +148,7 @@ class Log(LogReading):
         return self.append_new_batch(prepared, leader_epoch=leader_epoch)
 
     def append_new_batch(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
-        """As `append`, of a batch that is known to repeat no other. Raises: ApiError 18, 1; DiskFault."""
+        """Like `append`, for a batch that is known to be no duplicate. Raises: ApiError 18, 1; DiskFault."""
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
         head = stamp_header(prepared.head, first_offset, leader_epoch)
@@ -157,11 +158,11 @@ class Log(LogReading):
         if prepared.producer_id >= 0:
             for aborted in self.producers.track_append(prepared, first_offset):
                 self.segments.active.ensure_transaction_index().append(aborted)
-        self._flush_if_many()
+        self._flush_if_due()
         return AppendInfo(first_offset, last_offset, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, data: Buffer) -> AppendInfo:
-        """Write whole batches of any magic whose offsets are already given, as a follower does that fetches.
+        """Writes whole batches of any magic that have their offsets already, as a follower does.
 
         Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they do not begin at or above
         the log's end; DiskFault.
@@ -191,7 +192,7 @@ class Log(LogReading):
             body = memoryview(data)[header.position + RECORD_BATCH_OVERHEAD : header.end]
             for aborted in self.producers.replay(header, body):
                 self.segments.active.ensure_transaction_index().append(aborted)
-        self._flush_if_many()
+        self._flush_if_due()
         return AppendInfo(
             first_offset=first_offset,
             last_offset=last_offset,
@@ -219,7 +220,7 @@ class Log(LogReading):
     ) -> None:
         if self.fault is not None:
             raise DiskFault(f"{self.name}: closed to writing since: {self.fault}")
-        if last_offset >= MAX_OFFSET:  # the end of the log, one more, is in answers
+        if last_offset >= MAX_OFFSET:  # responses have the log end, which is one more
             raise ApiError(
                 f"{self.name}: a batch of offsets {first_offset}-{last_offset}, of which {MAX_OFFSET - 1} is the last: "
                 "write to another topic",
@@ -243,14 +244,14 @@ class Log(LogReading):
         self._latest_epoch = epoch
 
     def begin_epoch(self, epoch: int) -> None:
-        """Note that a leader's epoch begins at the end of the log, whether anything is written in it or not.
+        """Adds a leader epoch that begins at the end of the log, even if nothing will be written in it.
 
         Raises: DiskFault.
         """
         self._is_as_opened = False
         self._assign_epoch(epoch, self.log_end_offset)
 
-    def _flush_if_many(self) -> None:
+    def _flush_if_due(self) -> None:
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
 
@@ -265,7 +266,7 @@ class Log(LogReading):
         )
 
     def roll(self, first_offset: int = 0) -> Segment:
-        """Begin a new segment at the log's end, or at `first_offset` if that is higher; the new segment.
+        """Begins a new segment at the log's end, or at `first_offset` if that is higher, and returns it.
 
         Raises: DiskFault.
         """
@@ -287,7 +288,7 @@ class Log(LogReading):
     # Shortening
 
     def advance_log_start(self, offset: int) -> bool:
-        """Whether the log now starts later, at `offset`; nothing is deleted yet.
+        """Raises the log start to `offset`, without deleting anything; returns False if it is not below `offset`.
 
         Raises: ApiError OFFSET_OUT_OF_RANGE above the log's end.
         """
@@ -303,13 +304,14 @@ class Log(LogReading):
         return True
 
     def describe_due_deletions(self, now_ms: int, high_watermark: int) -> list[str]:
-        """What `delete_old_segments` would delete now, and why; a text for each reason."""
+        """Describes what `delete_old_segments` would delete now: one text for each reason."""
         reasons = retention.reasons_to_delete(self, now_ms, high_watermark)
         return list(retention.describe_deletion(self, reasons))
 
     def delete_old_segments(self, now_ms: int, high_watermark: int | None = None, *, most: int | None = None) -> int:
-        """How many segments retention took, `most` of them at most; only those that lie below the high watermark (the
-        log's end unless given).
+        """Deletes the oldest segments that retention allows, at most `most`, and returns how many.
+
+        Only segments below the high watermark (by default the log's end) are deleted.
 
         Raises: DiskFault.
         """
@@ -329,9 +331,9 @@ class Log(LogReading):
         return len(doomed)
 
     def remove_and_delete_segments(self, segments: Sequence[Segment], *, keep_snapshot_at: int | None = None) -> None:
-        """Take these segments out; their files are renamed, and go after `file.delete.delay.ms`.
+        """Removes these segments from the log and renames their files, which are deleted after `file.delete.delay.ms`.
 
-        `keep_snapshot_at` is the base offset of a segment that comes in their place.
+        `keep_snapshot_at`: the base offset of the segment that replaces them, whose producer snapshot is kept.
 
         Raises: DiskFault.
         """
@@ -342,12 +344,12 @@ class Log(LogReading):
                 self.producers.snapshots.remove(segment.base_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop everything from `offset` on; the batch that contains it goes as a whole.
+        """Drops everything from `offset` on, with the whole of a batch that contains it.
 
         Raises: DiskFault.
         """
         if offset >= self.log_end_offset:
-            # A leader that wrote nothing in its epoch has noted it all the same (Kafka: `UnifiedLog.truncateTo`).
+            # An epoch in which its leader wrote nothing has an entry too (Kafka: `UnifiedLog.truncateTo`).
             self.epochs.truncate_from_end(self.log_end_offset)
             self._latest_epoch = None
             return
@@ -367,8 +369,8 @@ class Log(LogReading):
         self._latest_epoch = None
         rebuild_producers(self.producers, self.segments, self.log_start_offset, offset)
 
-    def restart_at(self, offset: int) -> None:
-        """Drop everything and go on, empty, at `offset`, which lies behind the log's end.
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drops everything; the empty log then starts and ends at `offset`, which is above the old end.
 
         Raises: DiskFault.
         """
@@ -384,15 +386,15 @@ class Log(LogReading):
         self._latest_epoch = None
         rebuild_producers(self.producers, self.segments, offset, offset)
 
-    # Keeping
+    # Flushing and closing
 
     def is_due_for_flush(self, now_ms: int) -> bool:
-        """Whether it has data that was not flushed, and its last flush is `flush.ms` ago."""
+        """Whether it has data that was not flushed, and its last flush was at least `flush.ms` ago."""
         is_unflushed = self.recovery_point < self.log_end_offset and self.fault is None
         return is_unflushed and now_ms - self.last_flush_ms >= self.config.flush_ms
 
     def plan_flush(self) -> Flush:
-        """A flush of all that is written so far, to be run here or in a worker thread."""
+        """A flush of all that is written so far, to be run in this thread or a worker thread."""
         return Flush(self, self.log_end_offset, include_active=True)
 
     def plan_flush_of_closed_segments(self) -> Flush:
@@ -405,7 +407,7 @@ class Log(LogReading):
         return closed
 
     def flush(self) -> None:
-        """Return when all that was appended is on the disk.
+        """Returns when all that was appended is on the disk.
 
         Raises: DiskFault.
         """
@@ -414,9 +416,9 @@ class Log(LogReading):
         flush.write_producer_snapshot()
 
     def close(self, *, sync: bool = True) -> None:
-        """Flush, write the producer snapshot, trim files and let go of them.
+        """Flushes, writes the producer snapshot, trims the files and closes them.
 
-        Without `sync` the recovery point stays, until the caller has synced the file system.
+        Without `sync` the recovery point is not moved; the caller syncs the file system and moves it then.
 
         Raises: DiskFault.
         """
@@ -434,16 +436,16 @@ class Log(LogReading):
         self.release()
 
     def move_recovery_point_to_end(self) -> None:
-        """To be called when all of the log is on the disk."""
+        """Moves it; the caller knows that all of the log is on the disk."""
         self.recovery_point = self.log_end_offset
 
     def close_after_deletion(self) -> None:
-        """Let go of the files and take no more appends: the folder is deleted, and another log may get its name."""
+        """Closes the files and refuses appends: the folder is deleted, and another log may get its name."""
         self.fault = DiskFault(f"{self.name} is deleted")
         self.release()
 
     def take_offline(self, fault: DiskFault) -> None:
-        """Serve no more: neither appends nor reads."""
+        """Closes the files and refuses appends and reads from now on."""
         self.fault, self.is_offline = fault, True
         self.release()
 
@@ -453,7 +455,7 @@ class Log(LogReading):
             raise DiskFault(f"{self.name} is offline: {self.fault}")
 
     def release(self) -> None:
-        """Let go of the files and write nothing."""
+        """Closes the files without writing anything."""
         self.is_released = True
         for segment in self.segments:
             segment.close()

@@ -8,7 +8,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """How one log rolls, flushes and forgets; -1 turns a retention limit off."""
+    """The settings for rolls, flushes, retention and compaction; -1 turns a retention limit off."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 604_800_000
@@ -32,7 +32,7 @@ class LogConfig:
         return "compact" in self.cleanup_policy
 
     @property
-    def deletes(self) -> bool:
+    def has_delete_policy(self) -> bool:
         return "delete" in self.cleanup_policy
 
     @property
@@ -43,6 +43,6 @@ class LogConfig:
         return self.segment_ms
 
     def pick_jitter_ms(self) -> int:
-        """How much earlier than `segment.ms` one segment rolls, so that not all roll at once."""
+        """A random time by which one segment rolls earlier than `segment.ms`, so that not all roll at once."""
         most = min(self.segment_jitter_ms, self.segment_ms)
         return random.randrange(most) if most > 0 else 0

@@ -1,4 +1,4 @@
-"""Reading a log: slices by offset, offsets by time and epoch, aborted transactions."""
+"""Reads a log: slices by offset, offsets by time and epoch, aborted transactions."""
 
 from ...protocol.errors import ApiError, ErrorCode
 from ..files.clock import Clock
@@ -11,7 +11,7 @@ from .segments import Segments
 
 
 class LogReading:
-    """The side of a `Log` that changes nothing."""
+    """The methods of a `Log` that only read."""
 
     __slots__ = ()
 
@@ -36,10 +36,10 @@ class LogReading:
     def read(
         self, offset: int, max_bytes: int, *, below: int, min_one_message: bool = False, allow_partial: bool = False
     ) -> FileSlice:
-        """A slice that begins with the batch containing `offset` and shows nothing at or above the offset `below`.
+        """A slice that begins with the batch that contains `offset` and ends below the offset `below`.
 
-        `min_one_message` gives the first batch whole even above `max_bytes` (KIP-74). A first batch that does not fit
-        is cut with `allow_partial` (Fetch before v3), else the slice is empty.
+        With `min_one_message` it has the whole first batch even if that is larger than `max_bytes` (KIP-74). Otherwise
+        such a batch is cut with `allow_partial` (Fetch before v3), and without it the slice is empty.
 
         Raises: ApiError OFFSET_OUT_OF_RANGE; CorruptRecord, DiskFault.
         """
@@ -61,11 +61,11 @@ class LogReading:
         return EMPTY_SLICE
 
     def segment_base_of(self, offset: int) -> int:
-        """The base offset of the segment that has `offset`, or will have it."""
+        """The base offset of the segment that contains `offset`, or will contain it."""
         return self.segments[max(0, self.segments.index_of(offset))].base_offset
 
     def _bytes_below(self, at: int, below: int) -> int:
-        """How much of segment number `at` lies below the offset `below`."""
+        """The number of bytes in segment number `at` that lie below the offset `below`."""
         segment = self.segments[at]
         next_base = self.segments.next_base_offset(at)
         if below >= (self.log_end_offset if next_base is None else next_base):
@@ -76,11 +76,11 @@ class LogReading:
         return segment.size if below > segment.base_offset else 0
 
     def aborted_transactions(self, fetch_offset: int, found: FileSlice) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions that what was read may contain records of."""
+        """(producer id, first offset) of the aborted transactions that may have records in the slice `found`."""
         return lookups.find_aborted_transactions(self.segments, fetch_offset, found, self.log_end_offset)
 
     def may_have_many_aborted(self, found: FileSlice) -> bool:
-        """Whether `aborted_transactions` is work for a worker: 330,000 of them may stand in 50 MB, and take 0.5 s."""
+        """Whether `aborted_transactions` needs a worker thread: 50 MB may have 330,000 of them, which take 0.5 s."""
         return lookups.may_have_many_aborted(self.segments, found)
 
     @property
@@ -89,7 +89,7 @@ class LogReading:
         return self.producers.state.first_unstable_offset
 
     def note_high_watermark(self, high_watermark: int) -> None:
-        """Consider transactions stable whose markers are below it."""
+        """Treats transactions whose markers are below it as stable."""
         self.producers.state.note_high_watermark(high_watermark)
 
     # Looking up
@@ -102,7 +102,7 @@ class LogReading:
         return lookups.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
 
     def is_lookup_costly(self, timestamp: int | None) -> bool:
-        """Whether `offset_for_timestamp`, or with None `max_timestamp_offset`, is work for a worker."""
+        """Whether `offset_for_timestamp`, or for None `max_timestamp_offset`, needs a worker thread."""
         if timestamp is None:
             return lookups.is_first_batch_costly(lookups.batches_with_max_timestamp(self.segments))
         return lookups.is_first_batch_costly(lookups.batches_to_search(self.segments, timestamp, self.log_start_offset))
@@ -119,5 +119,5 @@ class LogReading:
         return lookups.legacy_offsets_before(self, timestamp, max_count)
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEntry:
-        """The largest epoch not above `epoch` and its end offset (open); (-1, -1) when it is not known."""
+        """The largest epoch at or below `epoch` and its end offset (exclusive); (-1, -1) when it is not known."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)

@@ -1,4 +1,4 @@
-"""Finding offsets by time, and the aborted transactions in what was read.
+"""Finds offsets by time, and the aborted transactions in a slice that was read.
 
 Source: Kafka 3.9 `UnifiedLog.fetchOffsetByTimestamp`, `LogSegment.findOffsetByTimestamp`,
 `UnifiedLog.legacyFetchOffsetsBefore`, `LocalLog.collectAbortedTransactions`.
@@ -24,17 +24,17 @@ from .segments import Segments
 LATEST = -1
 EARLIEST = -2
 SMALL_BYTES = 1024
-"""Of a batch without compression that is opened on the event loop: at most some hundred records, of 5 µs each."""
+"""The largest plain batch that is parsed in the event loop: it has at most some hundred records, of 5 µs each."""
 
 FEW_ABORTED = 500
-"""Transactions that are looked through on the event loop, in a millisecond."""
+"""The most aborted transactions that are collected in the event loop, in about a millisecond."""
 RUN = 4_096
-"""Transactions that are sorted together: other threads stand still while it lasts."""
+"""The most transactions that are sorted in one call, since other threads stand still during it."""
 _FIRST_OFFSET = itemgetter(1)
 
 
 class LogForLookup(Protocol):
-    """What is looked at of a log."""
+    """The attributes of a log that lookups read."""
 
     log_start_offset: int
     log_end_offset: int
@@ -45,7 +45,7 @@ class LogForLookup(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampOffset:
-    """A record's place in time and in the log; `leader_epoch` is -1 where its batch has none."""
+    """The timestamp and offset of a record; `leader_epoch` is -1 if its batch has none."""
 
     timestamp: int
     offset: int
@@ -53,7 +53,7 @@ class TimestampOffset:
 
 
 def offset_for_timestamp(segments: Segments, timestamp: int, start_offset: int) -> TimestampOffset | None:
-    """The first record from `start_offset` on that is not before `timestamp`."""
+    """The first record from `start_offset` on that is at or after `timestamp`."""
     return _first_record(batches_to_search(segments, timestamp, start_offset), timestamp, start_offset)
 
 
@@ -67,7 +67,7 @@ Batches = Iterator[tuple[Segment, BatchHeader]]
 
 
 def batches_to_search(segments: Segments, timestamp: int, start_offset: int) -> Batches:
-    """The batches that have to be opened, one after the other, to find the first record at or after `timestamp`."""
+    """The batches that may contain the first record at or after `timestamp`, in the order of the log."""
     segment = next((each for each in segments if each.largest_timestamp() >= timestamp), None)
     if segment is None:
         return
@@ -78,7 +78,7 @@ def batches_to_search(segments: Segments, timestamp: int, start_offset: int) -> 
 
 
 def batches_with_max_timestamp(segments: Segments) -> Batches:
-    """The batches that may have the first record with the largest timestamp."""
+    """The batches that may contain the first record with the largest timestamp, in the order of the log."""
     segment = max(segments, key=lambda segment: segment.max_timestamp)
     if segment.max_timestamp < 0:
         return
@@ -89,7 +89,7 @@ def batches_with_max_timestamp(segments: Segments) -> Batches:
 
 
 def is_first_batch_costly(batches: Batches) -> bool:
-    """Whether the first of these batches takes long to open: it is compressed or has more than some ten records."""
+    """Whether the first of these batches takes long to search: it is compressed, or larger than `SMALL_BYTES`."""
     _, header = next(batches, (None, None))
     return header is not None and (header.size_bytes > SMALL_BYTES or bool(header.attributes & CODEC_MASK))
 
@@ -113,8 +113,8 @@ def _find_in_records(batch: Batch, timestamp: int, start_offset: int) -> tuple[i
 
 
 def _find_in_columns(batch: Batch, timestamp: int, start_offset: int) -> tuple[int, int] | None:
-    """The same in a fraction of the time. Of a broken batch the records before the fault count, too."""
-    from ...protocol.records.columns import ColumnFiller, WantedRows  # a broker that is not asked does without
+    """Like `_find_in_records`, in a fraction of the time. If the batch is broken, it searches the records before."""
+    from ...protocol.records.columns import ColumnFiller, WantedRows  # imported only when it is needed
 
     wanted = WantedRows(first_offset=start_offset, min_timestamp=timestamp, key=False, value=False, checked=False)
     filler = ColumnFiller(wanted)
@@ -132,7 +132,10 @@ def _find_in_columns(batch: Batch, timestamp: int, start_offset: int) -> tuple[i
 
 
 def legacy_offsets_before(log: "LogForLookup", timestamp: int, max_count: int) -> list[int]:
-    """The starts of segments last written at or before `timestamp`, newest first; also the end of a log not empty."""
+    """The start offsets of segments last written at or before `timestamp`, newest first.
+
+    If the active segment has data, the log end counts as one more, written now.
+    """
     starts = [
         (max(segment.base_offset, log.log_start_offset), log.files.mtime_ms(segment.file.path))
         for segment in log.segments
@@ -152,7 +155,7 @@ def legacy_offsets_before(log: "LogForLookup", timestamp: int, max_count: int) -
 def find_aborted_transactions(
     segments: Segments, fetch_offset: int, found: FileSlice, log_end_offset: int
 ) -> list[tuple[int, int]]:
-    """(producer id, first offset) of the transactions whose records the slice may have."""
+    """(producer id, first offset) of the aborted transactions that may have records in the slice `found`."""
     if not found.size_bytes:
         return []
     at = segments.index_of(found.segment_base_offset)
@@ -168,11 +171,11 @@ def find_aborted_transactions(
         if segment.transaction_index is not None and segment.transaction_index.collect(fetch_offset, upper, take):
             break
     runs = (sorted(aborted[at : at + RUN], key=_FIRST_OFFSET) for at in range(0, len(aborted), RUN))
-    return list(merge(*runs, key=_FIRST_OFFSET))  # some clients take them in this order only
+    return list(merge(*runs, key=_FIRST_OFFSET))  # some clients only work with this order
 
 
 def may_have_many_aborted(segments: Segments, found: FileSlice) -> bool:
-    """Whether more than FEW_ABORTED transactions were aborted from the segment of the slice on."""
+    """Whether the segment of the slice and later ones have more than FEW_ABORTED aborted transactions."""
     count = 0
     for segment in segments.from_index(max(0, segments.index_of(found.segment_base_offset))):
         count += segment.transaction_index.count if segment.transaction_index is not None else 0

@@ -1,4 +1,4 @@
-"""Zeros behind the last batch of a segment: with `preallocate` its file has its full size from the start."""
+"""Detects zeros after the last batch of a segment: with `preallocate` its file has its full size from the start."""
 
 from ..files.file_handle import ReadableFile
 
@@ -6,7 +6,7 @@ WINDOW_BYTES = 1 << 20
 
 
 def is_all_zeros(file: ReadableFile, start: int, end: int) -> bool:
-    """Whether there are zeros only between these positions.
+    """Whether all bytes between these positions are zero.
 
     Raises: DiskFault.
     """

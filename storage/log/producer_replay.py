@@ -1,4 +1,4 @@
-"""What the batches of a log say about its producers, read again from the log: after a crash, or after a truncation.
+"""Rebuilds the producer state of a log from its batches, after a crash or a truncation.
 
 Source: Kafka 3.9 `UnifiedLog.rebuildProducerState`.
 """
@@ -13,7 +13,7 @@ MAX_MARKER_BYTES = 4096
 
 
 def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *, index: bool = True) -> None:
-    """Bring `producers` up to the end of a batch; with `index`, aborted transactions go into the segment's index.
+    """Applies a batch to `producers`; with `index` it adds an aborted transaction to the segment's index.
 
     Raises: InvalidRecord, DiskFault.
     """
@@ -28,11 +28,11 @@ def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *
 
 
 def rebuild_producers(producers: ProducerTracking, segments: Segments, start: int, end: int) -> None:
-    """Make `producers` what they were at the offset `end`: from the newest snapshot, then from the batches.
+    """Sets `producers` to their state at the offset `end`: loads the newest snapshot, then applies the batches after.
 
     Raises: CorruptRecord, DiskFault.
     """
-    offset = producers.restore(end, start)
+    offset = producers.restore_from_snapshot(end, start)
     for segment in segments.reaching(offset, end):
         position = (
             segment.offset_index.position_of(offset - 1 - segment.base_offset) if offset > segment.base_offset else 0

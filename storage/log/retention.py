@@ -1,11 +1,11 @@
-"""Which of a log's oldest segments may go.
+"""Which of a log's oldest segments retention deletes.
 
-    in this order            reason
-    next base <= log start   always, also without the policy "delete"
+    checked in this order    a segment is deleted
+    log start                if the next segment's base offset is not above it, even without the policy "delete"
     size                     while the log stays at or above retention.bytes without the segment
-    time                     its largest timestamp is more than retention.ms ago
+    time                     if its largest timestamp is more than retention.ms ago
 
-Only a run of oldest segments goes, and only below the high watermark. Source: Kafka 3.9 `UnifiedLog.deleteOldSegments`.
+It stops at the first segment that stays, and at the high watermark. Source: Kafka 3.9 `UnifiedLog.deleteOldSegments`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from .segments import Segments
 
 
 class LogForRetention(Protocol):
-    """What is looked at of a log."""
+    """The attributes of a log that retention reads."""
 
     config: LogConfig
     log_start_offset: int
@@ -28,13 +28,15 @@ class LogForRetention(Protocol):
 
 
 def reasons_to_delete(log: LogForRetention, now_ms: int, high_watermark: int, *, most: int | None = None) -> list[str]:
-    """Why each of the oldest segments may go, `most` of them at most; as many as there are segments means that a new
-    one is rolled first."""
+    """The reason for each segment to delete, the oldest first, at most `most`.
+
+    If there is one for every segment, the caller has to roll a new segment first.
+    """
     config = log.config
     most = len(log.segments) if most is None else min(most, len(log.segments))
     count = _count_deletable(log, high_watermark, 0, most, _make_start_rule(log))
     reasons = [f"the log starts at {log.log_start_offset}"] * count
-    if config.deletes:
+    if config.has_delete_policy:
         count = _count_deletable(log, high_watermark, count, most, _make_size_rule(log, count))
         reasons += [f"retention.bytes={config.retention_bytes}"] * (count - len(reasons))
         count = _count_deletable(log, high_watermark, count, most, _make_age_rule(log, now_ms))
@@ -43,7 +45,7 @@ def reasons_to_delete(log: LogForRetention, now_ms: int, high_watermark: int, *,
 
 
 def describe_deletion(log: LogForRetention, reasons: Sequence[str]) -> Iterator[str]:
-    """One text for all of the oldest segments that go for the same reason: offsets, segments, bytes, the reason."""
+    """Describes the segments of each reason in one text: offsets, number of segments, bytes, the reason."""
     at = 0
     for reason, same in groupby(reasons):
         count = len(list(same))

@@ -2,8 +2,8 @@
 
     <base offset>.log  .index  .timeindex  .txnindex (only with aborted transactions)
 
-Index entries follow Kafka 3.9 `LogSegment.append`: an append gets an entry when more than `index.interval.bytes` were
-written since the last entry before it, so the first append of a segment never does.
+As in Kafka 3.9 `LogSegment.append`, an append gets an index entry if more than `index.interval.bytes` were written
+since the last entry; so the first append of a segment never gets one.
 """
 
 import logging
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class BatchPlace(NamedTuple):
-    """Where a batch is."""
+    """The position of a batch in the file, and its size."""
 
     position: int
     size_bytes: int
@@ -64,7 +64,7 @@ class Segment:
     def __init__(
         self, files: Files, directory: str, base_offset: int, *, sizes: dict[str, int], created_ms: int
     ) -> None:
-        """A segment whose files are there; `sizes` maps the suffix of each to its bytes."""
+        """A segment whose files exist; `sizes` maps the suffix of each file to its size."""
         self.files = files
         self.directory = directory
         self.base_offset = base_offset
@@ -82,14 +82,14 @@ class Segment:
         self.max_timestamp_offset = base_offset
         self._first_timestamp: int | None = None
         self._last_append: tuple[int, int] | None = None  # first offset, position
-        self._last_found: tuple[int, BatchPlace] | None = None  # what offset was looked for
+        self._last_found: tuple[int, BatchPlace] | None = None  # the offset that was looked for, and its batch
         self._tail_is_dirty = False
         if self.time_index.count:
             self.load_max_timestamp()
 
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, config: LogConfig, created_ms: int) -> "Segment":
-        """An empty segment with its files; what had their names is gone."""
+        """An empty segment with new files, which replace those of the same names."""
         for suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
             files.create(segment_file_path(directory, base_offset, suffix))
         files.remove(segment_file_path(directory, base_offset, TRANSACTION_INDEX))
@@ -111,7 +111,7 @@ class Segment:
         self, pieces: Sequence[Buffer], size_bytes: int, first_offset: int, last_offset: int, max_timestamp: int,
         max_timestamp_offset: int, config: LogConfig,
     ) -> None:  # fmt: skip
-        """Write one record set at the end, or nothing of it.
+        """Writes one record set at the end; if that fails, none of it counts.
 
         Raises: DiskFault.
         """
@@ -137,25 +137,25 @@ class Segment:
             written = self.files.write(self.file, pieces, position)
         except DiskFault:
             self._tail_is_dirty = True
-            with suppress(DiskFault):  # tried again before the next append and when the segment closes
+            with suppress(DiskFault):  # the next append tries again, and so does closing the segment
                 self.file.truncate(position)
                 self._tail_is_dirty = False
             raise
         assert written == size_bytes, "the pieces of an append do not add up to its size"
 
     def add_index_entries(self, last_offset: int, position: int) -> None:
-        """Index the set at `position` and the largest timestamp so far."""
+        """Adds index entries for the record set at `position`, and for the largest timestamp so far."""
         self.offset_index.append(last_offset - self.base_offset, position)
         self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
     def can_hold_offset(self, last_offset: int) -> bool:
-        """Whether an offset can be written relative to this segment's base."""
+        """Whether the offset, relative to this segment's base offset, fits into the indexes."""
         return 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp: int, config: LogConfig, clock: Clock
     ) -> bool:
-        """Whether a set has to go to a new segment (Kafka 3.9 `LogSegment.shouldRoll`)."""
+        """Whether a record set needs a new segment (Kafka 3.9 `LogSegment.shouldRoll`)."""
         size = self.size
         if size + size_bytes > config.segment_bytes or not self.can_hold_offset(last_offset):
             return True
@@ -179,23 +179,23 @@ class Segment:
     # Reading
 
     def batches(self, position: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
-        """The headers of the whole batches from `position` to `end` (open).
+        """The headers of the whole batches from `position` to `end` (exclusive).
 
         Raises: CorruptRecord, DiskFault.
         """
         return batch_headers(self.file, position, self.size if end is None else end)
 
     def valid_batch_headers(self) -> Iterator[BatchHeader]:
-        """The headers of the batches from the start on as long as their checksums are right.
+        """The headers of all batches, after checking their checksums.
 
-        Raises: CorruptRecord at the first that is not; DiskFault.
+        Raises: CorruptRecord at the first batch whose checksum is wrong; DiskFault.
         """
         return valid_batch_headers(self.file, 0, self.size)
 
     def locate(self, offset: int) -> BatchPlace | None:
-        """The first batch whose last offset is not below `offset`, or None.
+        """The first batch whose last offset is at or above `offset`, or None.
 
-        The last one found is remembered: a fetch that waits looks two or three times, and readers follow each other.
+        It keeps the last result: a fetch that waits asks two or three times, and readers follow each other.
 
         Raises: CorruptRecord, DiskFault.
         """
@@ -215,7 +215,7 @@ class Segment:
         return place
 
     def _find(self, offset: int, start: int) -> tuple[int, int] | None:
-        """As `find_batch`. If nothing is found from `start`, searches the whole segment: the index may be wrong."""
+        """Calls `find_batch`; if it finds nothing from `start`, searches the whole segment: the index may be wrong."""
         try:
             found = find_batch(self.file, offset, start, self.size)
             if found is not None or not start:
@@ -243,8 +243,8 @@ class Segment:
     ) -> FileSlice | None:
         """A slice from the batch that contains `offset` up to the position `end`; None when there is no such batch.
 
-        With `min_one_message` it holds the first batch whole even above `max_bytes`; without it and without
-        `allow_partial` a first batch that does not fit leaves it empty.
+        With `min_one_message` it has the whole first batch even if that is larger than `max_bytes`. Otherwise such a
+        batch is cut with `allow_partial`, and without it the slice is empty.
         """
         place = self.locate(offset)
         if place is None:
@@ -259,7 +259,7 @@ class Segment:
         return FileSlice(self.file.open(), position, size if size > 0 else 0, self.base_offset)
 
     def next_offset(self) -> int:
-        """The offset after the last batch, which is looked for from the last index entry on if that is in the file.
+        """The offset after the last batch, found by a scan from the last index entry on.
 
         Raises: CorruptRecord, DiskFault.
         """
@@ -273,13 +273,13 @@ class Segment:
     # Timestamps
 
     def load_max_timestamp(self) -> None:
-        """Take the largest timestamp from the time index."""
+        """Sets the largest timestamp from the last entry of the time index."""
         last = self.time_index.last_entry()
         self.max_timestamp, relative_offset = last if last is not None else (-1, 0)
         self.max_timestamp_offset = self.base_offset + relative_offset
 
     def largest_timestamp(self) -> int:
-        """The largest timestamp of a record; without any, when the file was last written."""
+        """The largest timestamp of a record; if no record has one, the modification time of the file."""
         if self.max_timestamp >= 0:
             return self.max_timestamp
         return self.files.mtime_ms(self.file.path)
@@ -287,7 +287,7 @@ class Segment:
     # Aborted transactions
 
     def ensure_transaction_index(self) -> TransactionIndex:
-        """The transaction index, made when first asked for."""
+        """The transaction index, created at the first call."""
         if self.transaction_index is None:
             self.transaction_index = TransactionIndex(self.files, self.path(TRANSACTION_INDEX), 0)
         return self.transaction_index
@@ -295,7 +295,7 @@ class Segment:
     # Ending
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Drop the batches from the one that contains `offset` on; how many bytes that were."""
+        """Drops the batches from the one that contains `offset` on; returns how many bytes were dropped."""
         place = self.locate(offset)
         self.offset_index.truncate_to(offset - self.base_offset)
         self.time_index.truncate_to(offset - self.base_offset)
@@ -315,7 +315,7 @@ class Segment:
         return dropped
 
     def renew_last_time_entry(self) -> None:
-        """Find the largest timestamp again without believing the last time entry, and write it."""
+        """Replaces the last time index entry by one for the largest timestamp, found by a scan."""
         self.time_index.truncate_to_count(max(0, self.time_index.count - 1))
         self._find_max_timestamp()
         self.write_out_and_trim()
@@ -329,7 +329,7 @@ class Segment:
                     self.max_timestamp_offset = header.last_offset
 
     def reset_indexes(self) -> None:
-        """Empty all indexes, to fill them again."""
+        """Empties all indexes, which are then filled again."""
         self.offset_index.truncate_to_count(0)
         self.time_index.truncate_to_count(0)
         if self.transaction_index is not None:
@@ -341,7 +341,7 @@ class Segment:
         self._first_timestamp = None
 
     def write_out_and_trim(self) -> None:
-        """Write the largest timestamp and all index entries, and cut the files to what is valid."""
+        """Writes the time entry of the largest timestamp and all index entries, and cuts the files after them."""
         if self.max_timestamp >= 0:
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
         self.offset_index.write_out()
@@ -352,7 +352,7 @@ class Segment:
         self._tail_is_dirty = False
 
     def sync(self) -> None:
-        """Return when batches and written index entries are on the disk; safe beside appends.
+        """Returns when batches and written index entries are on the disk; safe beside appends.
 
         Raises: DiskFault.
         """
@@ -363,7 +363,7 @@ class Segment:
             self.transaction_index.sync()
 
     def close(self) -> None:
-        """Let go of the files; slices that are being sent keep theirs."""
+        """Closes the files; slices that are being sent keep theirs open."""
         self.file.close()
         self.offset_index.close()
         self.time_index.close()
@@ -371,13 +371,13 @@ class Segment:
             self.transaction_index.close()
 
     def existing_files(self) -> list[str]:
-        """The paths of this segment's files that are there."""
+        """The paths of this segment's files that exist."""
         paths = [self.path(suffix) for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)]
         return [path for path in paths if self.files.exists(path)]
 
 
 def open_segment(files: Files, directory: str, base_offset: int, created_ms: int = 0) -> Segment:
-    """The segment whose files are in `directory`; for tools and tests that have no listing of it."""
+    """The segment whose files are in `directory`, for callers that have no listing of its files."""
     sizes = {}
     for kind in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
         path = segment_file_path(directory, base_offset, kind)

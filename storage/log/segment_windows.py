@@ -1,4 +1,4 @@
-"""A segment read from front to end in windows of whole batches, for work that goes through all of it."""
+"""Reads a segment from start to end in windows of whole batches, for work on all of its batches."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ HEADER_BYTES = 61
 
 
 def windows(files: Files, segment: Segment, position: int, window_bytes: int) -> Iterator[memoryview]:
-    """Views of whole batches from `position` to the segment's end; a batch above `window_bytes` comes alone.
+    """Yields views of whole batches from `position` to the segment's end; one larger than `window_bytes` comes alone.
 
-    A view is good until the next one is taken. The file is read by a handle of its own, in any thread.
+    A view is valid until the next one is taken. The file has a handle of its own, so any thread may read it.
 
-    Raises: CorruptRecord where a batch does not end within the segment; DiskFault.
+    Raises: CorruptRecord if a batch does not end within the segment; DiskFault.
     """
     handle = files.handle(segment.path(LOG))
     buffer = bytearray(min(window_bytes, max(segment.size - position, HEADER_BYTES)))

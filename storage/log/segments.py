@@ -1,4 +1,4 @@
-"""The segments of one log, in the order of their base offsets; the last one is appended to."""
+"""The segments of one log, ordered by base offset; appends go to the last one."""
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
@@ -38,13 +38,13 @@ class Segments:
         return sum(segment.size for segment in self._segments)
 
     def index_of(self, offset: int) -> int:
-        """The number of the segment with the largest base offset not above `offset`; -1 when all are above."""
+        """The number of the segment with the largest base offset at or below `offset`; -1 when all are above."""
         if offset >= self._segments[-1].base_offset:
             return len(self._segments) - 1
         return bisect_right(self._segments, offset, key=_base_offset) - 1
 
     def reaching(self, start: int, end: int | None = None) -> list[Segment]:
-        """Those that may hold offsets of [start, end)."""
+        """The segments that may hold offsets of [start, end)."""
         first = max(0, self.index_of(start)) if self._segments else 0
         return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
 
@@ -59,7 +59,7 @@ class Segments:
         self._segments.append(segment)
 
     def insert(self, segment: Segment) -> None:
-        """Put it where its base offset belongs."""
+        """Inserts it where its base offset belongs."""
         insort(self._segments, segment, key=_base_offset)
 
     def remove(self, segments: Sequence[Segment]) -> None:

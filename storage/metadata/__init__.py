@@ -1,1 +1,1 @@
-"""What survives a restart and is in no partition's folder: the state of the cluster, in Kafka's metadata log."""
+"""The state of the cluster that survives a restart: topics, configs, users and more, kept in Kafka's metadata log."""

@@ -1,7 +1,7 @@
 """The metadata of a cluster: topics and their configs, dynamic configs, producer ids, quotas, access rules, passwords.
 
-Kafka keeps them as records in `__cluster_metadata-0`, and so does stepdown: `metadata_replay.py` makes the state of
-records, `state_difference.py` makes records of what changed in it.
+Like Kafka, stepdown keeps them as records in `__cluster_metadata-0`: `metadata_replay.py` builds the state from
+records, `state_difference.py` makes records from the changes of a state.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ REPLACED = ("acls", "scram_credentials")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTopic:
-    """A topic as it is remembered, with a record for each partition; `configs` are its own values only."""
+    """A stored topic, with a record for each partition; `configs` are only the values that were set for the topic."""
 
     topic_id: UUID
     replicas: tuple[PartitionRecord, ...]
@@ -42,13 +42,13 @@ class StoredTopic:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterState:
-    """All that is remembered. Changes go through the store.
+    """The whole state. It is changed through `MetadataStore`.
 
-    A value in a dictionary is never changed: another one takes its place. The mappings named in REPLACED are never
-    changed either: another mapping takes their place.
+    The values of its dictionaries are immutable: a change puts another value in their place. The mappings named in
+    REPLACED are immutable too, and are replaced as a whole.
 
-    `other_configs` are those of resources that are neither topics nor brokers: groups, client metrics.
-    `registrations` are the broker epochs of brokers that a controller of Kafka has registered.
+    `other_configs`: the configs of groups and client metrics. `registrations`: the broker epochs of brokers that a
+    controller of Kafka has registered.
     """
 
     topics: dict[str, StoredTopic] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ClusterState:
         return self.features.get(METADATA_VERSION, LOWEST_METADATA_VERSION)
 
     def copy(self) -> "ClusterState":
-        """The same state, not affected by what is put into or taken out of this one."""
+        """A copy that does not change with this one."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in REPLACED}
         copies: dict[str, Any] = {name: dict(value) for name, value in values.items() if isinstance(value, dict)}
         return replace(self, **copies)

@@ -1,4 +1,4 @@
-"""The values of a parsed JSON or YAML document, as what they should be. No message shows more than 100 characters."""
+"""Checks the types of values in a parsed JSON or YAML document. No message shows more than 100 characters."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from ..files.partition_metadata import decode_uuid
 
 
 class MalformedDocument(ValueError):
-    """The document has something else than expected; the message says where."""
+    """The document has an unexpected value; the message says where."""
 
 
 def read_mapping(value: object, place: str) -> dict[Any, Any]:

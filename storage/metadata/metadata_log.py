@@ -1,13 +1,13 @@
 """The log `__cluster_metadata-0` and its snapshots, written as the only voter of a KRaft quorum writes them.
 
-The first change of a process begins an epoch, above all that the log or `quorum-state` know, with a LeaderChange. A
-change is one write and one sync: a batch, or several inside a metadata transaction (KIP-868) when it is large. It is
-acknowledged after the sync, so a torn tail was never acknowledged; it is cut before the next write. When the log has
-grown by `snapshot_bytes` a snapshot takes the place of what is before it. A worker may write it while changes go on:
-their segment stays, and the next change begins another one. With kraft.version 1 the voters stand in the log (KIP-853);
-then one that lists others gets a list of this node alone.
+The first change of a process begins a new epoch, above those in the log and in `quorum-state`, with a LeaderChange. A
+change is one write and one sync: one batch, or several inside a metadata transaction (KIP-868) if it is large. It is
+acknowledged after the sync, so a torn tail was never acknowledged; the next write cuts it off. When the log has grown
+by `snapshot_bytes`, a snapshot replaces the log before it. A worker may write it while changes continue: their segment
+stays, and the next change begins another one. With kraft.version 1 the log names the voters (KIP-853); if these include
+other nodes, a list of this node alone is added.
 
-All files are readable by their owner only: they hold the keys of passwords. Source: Kafka 3.9 `KafkaRaftClient`,
+All files are readable by their owner only, since they hold the keys of passwords. Source: Kafka 3.9 `KafkaRaftClient`,
 `KafkaMetadataLog`, `RecordsSnapshotWriter`.
 """
 
@@ -60,18 +60,18 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalVoter:
-    """This node, and the id of the log directory of the metadata log."""
+    """The id of this node, and of the log directory that has the metadata log."""
 
     node_id: int
     directory_id: UUID = NO_UUID
 
 
 class MetadataLog:
-    """Appends to the log in `folder`; `end_offset` and `epoch` are those of the next record. What is before
-    `synced_offset` is on the disk."""
+    """Appends to the log in `folder`. `end_offset`, `epoch`: those of the next record. Records below `synced_offset`
+    are on the disk."""
 
     def __init__(self, files: Files, folder: str, clock: Clock, voter: LocalVoter) -> None:
-        """Read what is there; nothing is written. Raises: DamagedMetadata, DiskFault."""
+        """Reads the log; nothing is written. Raises: DamagedMetadata, DiskFault."""
         self.folder = folder
         self.snapshot_bytes = DEFAULT_SNAPSHOT_BYTES
         self._files = files
@@ -86,14 +86,14 @@ class MetadataLog:
         self._leads = False
         self._is_quorum_state_stored = False
         self._storing = Lock()
-        self._writing = Lock()  # what stands here about the segment
+        self._writing = Lock()  # guards the attributes of the segment, below
         self._snapshotting = Lock()
         self._snapshot_end = contents.snapshot_end
         self._segment = f"{folder}/{contents.segment}" if contents.segment else ""
         self._size = contents.segment_bytes
         self._has_tail = contents.torn_bytes > 0
-        self._is_named = True  # the segment, on the disk
-        self._is_in_snapshot = False  # the beginning of the segment
+        self._is_named = True  # the name of the segment is on the disk
+        self._is_in_snapshot = False  # a snapshot covers the beginning of the segment
         self._voters = contents.voters
         if contents.torn_bytes:
             _logger.warning(
@@ -119,7 +119,7 @@ class MetadataLog:
             )
 
     def make_private(self) -> None:
-        """Have the files in the folder readable by its owner only. Raises: DiskFault."""
+        """Makes the files in the folder readable by their owner only. Raises: DiskFault."""
         names = [name for name in self._files.names(self.folder) if name.endswith((LOG, ".checkpoint"))]
         public = [name for name in names if self._files.make_private(f"{self.folder}/{name}")]
         if public:
@@ -129,11 +129,12 @@ class MetadataLog:
     # Changes
 
     def append(self, records: Sequence[Any], metadata_version: int, *, sync: bool = True) -> None:
-        """Write records of one change, some as encoded values; they are on the disk when this returns, all of them or
-        none. Without `sync` they are there once the function of `prepare_sync` has returned, or a later change has been
-        written.
+        """Writes the records of one change, all or none; a record may be an encoded value.
 
-        Raises: DiskFault, after which nothing of them counts.
+        They are on the disk when this returns; without `sync`, once the function of `prepare_sync` has returned or a
+        later change has been synced.
+
+        Raises: DiskFault, after which none of them counts.
         """
         with self._writing:
             self._append(records, metadata_version, sync=sync)
@@ -166,7 +167,7 @@ class MetadataLog:
             self._files.remove(f"{self.folder}/{name}")
 
     def _store_quorum_state(self) -> None:
-        """Has `quorum-state` on the disk. Until then the epoch is in the log alone, where Kafka finds it, too."""
+        """Writes `quorum-state`, once. Until then only the log has the epoch; Kafka finds it there too."""
         with self._storing:
             if not self._is_quorum_state_stored:
                 node_id, version = self._voter.node_id, self.contents.kraft_version
@@ -191,14 +192,14 @@ class MetadataLog:
         return [encode_control_record(message)]
 
     def _sole_voter_records(self) -> list[tuple[bytes, bytes]]:
-        """The record that takes other voters off the list, none where there are none."""
+        """The record that removes other voters from the list; none if there are no others."""
         if self.contents.kraft_version == 0 or not self._voters:
             return []
         own = self._voter_records()
         return [encode_control_record(VotersRecord(voters=own))] if own != self._voters else []
 
     def _voter_records(self) -> tuple[Voter, ...]:
-        """This node as the only voter, with the endpoints that the log has of it."""
+        """This node as the only voter, with its endpoints from the log."""
         known = self._voters or (Voter(),)
         own = next((each for each in known if each.voter_id == self._voter.node_id), known[0])
         return (
@@ -211,19 +212,19 @@ class MetadataLog:
         )
 
     def _add_batch(self, batches: list[bytes], offset: int, values: Sequence[Any], now_ms: int) -> int:
-        """The offset after these records: bytes, or key and value of control records."""
+        """Adds a batch of these values: bytes, or key and value of control records. Returns the offset after them."""
         if not values:
             return offset
         batches.append(_build_batch(offset, self.epoch, values, now_ms))
         return offset + len(values)
 
     def prepare_sync(self) -> Callable[[], None]:
-        """What puts all that was written on the disk, for a worker; it raises DiskFault. Raises: DiskFault."""
+        """Returns a function, for a worker thread, that syncs all that was written. Both raise DiskFault."""
         with self._writing:
-            if not self._segment:  # a snapshot stands for it, which is there
+            if not self._segment:  # a snapshot replaced it, and that is on the disk
                 return lambda: None
             files, handle = self._files, self._files.handle(self._segment)
-            held = [handle.open()]  # a snapshot may take the segment away meanwhile
+            held = [handle.open()]  # a snapshot may remove the segment meanwhile
             end_offset = self.end_offset
 
         def sync() -> None:
@@ -267,11 +268,12 @@ class MetadataLog:
     # Snapshots
 
     def write_snapshot(self, records: Iterable[Any], metadata_version: int) -> None:
-        """Write a snapshot with these records, the whole state, and remove the log before it. Raises: DiskFault."""
+        """Writes a snapshot of these records, the whole state, and removes the log before it. Raises: DiskFault."""
         self.prepare_snapshot(records, metadata_version)()
 
     def prepare_snapshot(self, records: Iterable[Any], metadata_version: int) -> Callable[[], None]:
-        """The same as a function for a worker thread; changes may be appended meanwhile. It raises DiskFault."""
+        """Returns a function, for a worker thread, that does what `write_snapshot` does; changes may be appended
+        meanwhile. It raises DiskFault."""
         end_offset, size = self.end_offset, self.bytes_since_snapshot
         epoch = self.epoch if self._leads else self.contents.epoch
         voters: list[Any] = []
@@ -281,7 +283,7 @@ class MetadataLog:
 
         def write() -> None:
             with self._snapshotting:
-                if self._snapshot_end > end_offset:  # a later one came first
+                if self._snapshot_end > end_offset:  # a later one was written before
                     return
                 data = encode_snapshot(records, metadata_version, epoch=epoch, now_ms=now_ms, voters=voters)
                 self._files.replace(f"{self.folder}/{name}", data, private=True)
@@ -294,7 +296,7 @@ class MetadataLog:
         return write
 
     def _first_needed_base(self, end_offset: int) -> str:
-        """The base offset, as names have it, of the segment that has the record at that offset, or will have it."""
+        """The base offset, as 20 digits, of the segment that has the record at `end_offset`, or will have it."""
         at_end = f"{end_offset:020d}"
         if self.end_offset == end_offset:
             return at_end
@@ -302,7 +304,7 @@ class MetadataLog:
         return max((base for base in bases if base <= at_end), default=at_end)
 
     def _leave_segment(self, end_offset: int, size: int) -> None:
-        """A snapshot stands for what is before that offset, the last `size` bytes of it in the log."""
+        """Notes that a snapshot covers all records below `end_offset`, of which the log has the last `size` bytes."""
         self.bytes_since_snapshot = max(0, self.bytes_since_snapshot - size)
         self.synced_offset = max(self.synced_offset, end_offset)
         if self.end_offset == end_offset:
@@ -311,7 +313,7 @@ class MetadataLog:
             self._is_in_snapshot = self._segment < segment_file_path(self.folder, end_offset, LOG)
 
     def _remove_superseded_files(self, snapshot: str, first: str) -> None:
-        """Removes older snapshots, and segments before the first one that is needed beside this one."""
+        """Removes snapshots older than `snapshot`, and segments before `first`."""
         for name in sorted(self._files.names(self.folder)):
             is_older = name.endswith(".checkpoint") and name < snapshot
             if is_older or (name.endswith(_OF_SEGMENT) and name[:20] < first):
@@ -319,14 +321,14 @@ class MetadataLog:
 
 
 def snapshot_name(end_offset: int, epoch: int) -> str:
-    """The file of a snapshot that stands for all before that offset, as of that epoch."""
+    """The file name of a snapshot of all records below that offset, in that epoch."""
     return f"{end_offset:020d}-{epoch:010d}.checkpoint"
 
 
 def encode_snapshot(
     records: Iterable[Any], metadata_version: int, *, epoch: int, now_ms: int, voters: Sequence[Any] = ()
 ) -> bytes:
-    """The bytes of a snapshot of the state that these records make up; `voters` are control records that name them."""
+    """Encodes a snapshot with these records; `voters` are control records that name the voters."""
     head = [SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)]
     chunks: list[Sequence[Any]] = [[encode_control_record(each) for each in chunk] for chunk in (head, voters) if chunk]
     chunks += _chunk_values(_encode_values(records, metadata_version))
@@ -339,7 +341,7 @@ def encode_snapshot(
 
 
 def encode_value(record: Any, metadata_version: int) -> bytes:
-    """The value of a record in the version that this level of metadata.version has of it."""
+    """Encodes the value of a record, in the version that belongs to this metadata.version."""
     is_partition = isinstance(record, PartitionRecord)
     return encode_metadata_record(record, partition_record_version(metadata_version) if is_partition else 0)
 
@@ -361,7 +363,7 @@ def _chunk_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _encode_batches(records: Sequence[Any], metadata_version: int) -> Iterator[list[bytes]]:
-    """The values of each batch; several batches are one metadata transaction, where the level knows it."""
+    """The values of each batch; several batches become one metadata transaction, if metadata.version allows it."""
     if len(records) > RECORDS_A_BATCH and metadata_version >= FIRST_WITH_TRANSACTIONS:
         records = [BeginTransactionRecord(name=TRANSACTION_NAME), *records, EndTransactionRecord()]
     return _chunk_values(_encode_values(records, metadata_version))

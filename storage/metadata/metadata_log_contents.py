@@ -1,12 +1,12 @@
-"""All that `__cluster_metadata-0` holds, read to the end.
+"""Reads all of `__cluster_metadata-0`.
 
-    <20 digits end offset>-<10 digits epoch>.checkpoint     a snapshot: batches that make up the whole state
-    <20 digits base offset>.log                             batches of what happened
+    <20 digits end offset>-<10 digits epoch>.checkpoint     a snapshot: batches with the whole state
+    <20 digits base offset>.log                             batches with changes
 
-The newest snapshot is read, then the log from its end offset on. A log that ends before the snapshot does not count. An
-incomplete or damaged batch at the very end was being written when its writer stopped, and does not count either; damage
-with whole batches after it is refused, and so are missing offsets. Files with other endings (`.part`, `.deleted`,
-indexes) are passed over. Source: Kafka 3.9 `Snapshots`, `KafkaMetadataLog`, `MetadataBatchLoader`.
+It reads the newest snapshot, then the log from the snapshot's end offset on. A log that ends before the snapshot is
+ignored. So is an incomplete or damaged batch at the very end: it was being written when its writer stopped. Damage with
+whole batches after it is refused, and so are missing offsets. Files with other endings (`.part`, `.deleted`, indexes)
+are ignored. Source: Kafka 3.9 `Snapshots`, `KafkaMetadataLog`, `MetadataBatchLoader`.
 """
 
 import re
@@ -43,15 +43,16 @@ _HEAD = re.compile(rb"(?=\x00{2}.{%d}\x02)" % (MAGIC_OFFSET - 2), re.DOTALL)
 
 
 class DamagedMetadata(DiskFault):
-    """The metadata cannot be understood; the message names the file and says what to do."""
+    """The metadata cannot be read; the message names the file and says what to do."""
 
 
 @dataclass(slots=True, kw_only=True)
 class MetadataLogContents:
-    """The state, and where the log ends. Of `segment`, the last one, `segment_bytes` are whole batches; "" is none.
+    """The state, and where the log ends.
 
-    `end_offset` is that of the next record. `superseded` are segments that end before the snapshot. `voters` is None
-    where the log names none.
+    `segment`: the name of the last segment, "" for none; `segment_bytes`: the size of its whole batches. `end_offset`:
+    the offset of the next record. `superseded`: segments that end before the snapshot. `voters`: None if the log names
+    none.
     """
 
     state: ClusterState = field(default_factory=ClusterState)
@@ -67,17 +68,17 @@ class MetadataLogContents:
     voters: tuple[Voter, ...] | None = None
     is_in_transaction: bool = False
     changed_ms: int = -1
-    """When the last batch of metadata was written."""
+    """The time at which the last batch of metadata was written."""
     is_misread_by_kafka: bool = False
-    """Whether the log after the snapshot has a removal that Kafka misreads, or follows a formatted directory's snapshot
-    at offset 0, which Kafka 4.4.0 passes over beside a log."""
+    """Whether the log after the snapshot has a removal that Kafka misreads, or the snapshot is that of a formatted
+    directory, at offset 0, which Kafka 4.4.0 ignores beside a log."""
 
 
 def is_misread_by_kafka(record: Any) -> bool:
-    """Whether it is a removal that Kafka misreads in a log, where a snapshot without what is gone is read well.
+    """Whether the record is a removal that Kafka misreads in a log; it reads a snapshot after the removal correctly.
 
-    3.9.1 to 4.4.0 forget the passwords of other users (`ScramDelta.apply`); 4.4.0 keeps a setting of a broker that an
-    older snapshot has (`DynamicBrokerConfig.readDynamicBrokerConfigsFromSnapshot`).
+    3.9.1 to 4.4.0 lose the passwords of other users (`ScramDelta.apply`); 4.4.0 keeps a removed setting of a broker
+    if an older snapshot has it (`DynamicBrokerConfig.readDynamicBrokerConfigsFromSnapshot`).
     """
     if isinstance(record, ConfigRecord):
         return record.resource_type == BROKER_RESOURCE and record.value is None
@@ -85,12 +86,12 @@ def is_misread_by_kafka(record: Any) -> bool:
 
 
 def read_metadata_log(files: Files, folder: str) -> MetadataLogContents:
-    """The contents of the folder; nothing is changed. Raises: DamagedMetadata, DiskFault."""
+    """Reads the log in the folder; nothing is changed. Raises: DamagedMetadata, DiskFault."""
     return _Reader(files, folder).read()
 
 
 def read_metadata_file(files: Files, path: str) -> ClusterState:
-    """The state that one file in the format of a snapshot makes up. Raises: DamagedMetadata, DiskFault."""
+    """Reads the state from one file in the format of a snapshot. Raises: DamagedMetadata, DiskFault."""
     reader = _Reader(files, path.rpartition("/")[0])
     reader.read_snapshot(path.rpartition("/")[2])
     return reader.replay.build_state()
@@ -167,7 +168,7 @@ class _Reader:
             raise self._make_damage(name, f"offset {expected} was expected, found {batch.base_offset}")
 
     def _apply_batch(self, name: str, batch: RecordBatch, start: int) -> list[Any]:
-        """The records of the batch from the offset `start` on, after they were applied; None for those passed over."""
+        """Applies the records of the batch from the offset `start` on; returns them, with None for unknown ones."""
         taken = []
         with self._name_file_in_faults(name):
             for record in batch.records():
@@ -198,7 +199,7 @@ class _Reader:
 
     @contextmanager
     def _name_file_in_faults(self, name: str) -> Iterator[None]:
-        """Within the block what cannot be understood is damage of the file `name`."""
+        """A block in which faults of records are raised as damage of the file `name`."""
         try:
             yield
         except (CorruptRecord, InvalidRecord, MalformedFrame) as fault:
@@ -214,7 +215,7 @@ class _Reader:
 
 
 def _batches(data: memoryview) -> Iterator[RecordBatch]:
-    """The whole batches up to the first that is none."""
+    """Yields the valid batches up to the first that is not."""
     position = 0
     while (batch := _batch_at(data, position)) is not None:
         yield batch
@@ -222,7 +223,7 @@ def _batches(data: memoryview) -> Iterator[RecordBatch]:
 
 
 def _batch_at(data: memoryview, position: int) -> RecordBatch | None:
-    """The valid batch at that position, None where there is none."""
+    """The valid batch at that position, or None."""
     if len(data) - position < RECORD_BATCH_OVERHEAD or data[position + MAGIC_OFFSET] != MAGIC_V2:
         return None
     size = LOG_OVERHEAD + int.from_bytes(data[position + _SIZE_AT : position + LOG_OVERHEAD], "big", signed=True)

@@ -1,6 +1,6 @@
-"""Metadata records, one after the other, to the state of the cluster that they describe.
+"""Applies metadata records one after the other, and builds the state of the cluster from them.
 
-A record of a topic that is not there is damage, as it is for Kafka's controller. Source: Kafka 3.9 `MetadataDelta`,
+As for Kafka's controller, a record for an unknown topic is damage. Source: Kafka 3.9 `MetadataDelta`,
 `TopicDelta`, `PartitionRegistration.merge`.
 """
 
@@ -27,7 +27,8 @@ class _Topic:
 
 
 class MetadataReplay:
-    """`apply` each record in order; `finish` gives the state. What a metadata transaction holds counts when it ends."""
+    """`apply` takes each record in order; `build_state` returns the state. Records of a metadata transaction are
+    applied when it ends."""
 
     def __init__(self) -> None:
         self._state = ClusterState()
@@ -39,7 +40,7 @@ class MetadataReplay:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether a metadata transaction has begun that has not ended: its writer stopped."""
+        """Whether a metadata transaction was begun and not ended, because its writer stopped."""
         return self._pending is not None
 
     def apply(self, record: Any) -> None:

@@ -1,9 +1,9 @@
-"""The state of a cluster and the metadata log that holds it: what survives a restart and is in no partition's folder.
+"""The state of a cluster, and the metadata log that stores it.
 
-The log is `__cluster_metadata-0` of the first log directory, as Kafka has it, or in whichever of them has one. A
+The log is `__cluster_metadata-0` in the log directory that has one; a new log is made in the first, as in Kafka. A
 change is written as the records that lead from the old state to the new one, and takes effect once they are on the
-disk. A `stepdown-metadata.json` of an earlier stepdown is taken over once, and then called `….migrated`; of that file
-and a log of Kafka's, the one that was written last counts.
+disk. A `stepdown-metadata.json` of an earlier stepdown is read once and then renamed to `….migrated`; if Kafka has
+written its log after that file, the log is used instead.
 """
 
 import json
@@ -29,12 +29,12 @@ from .preencoded_changes import PreencodedChanges
 from .state_difference import (
     RULES,
     acl_change_records,
-    difference,
+    difference_records,
     records_to_put_topic,
     records_to_remove_topic,
     scram_credential_record,
 )
-from .state_document import decode
+from .state_document import decode_document
 
 DOCUMENT = "stepdown-metadata.json"
 MIGRATED = ".migrated"
@@ -50,9 +50,9 @@ _logger = logging.getLogger(__name__)
 
 
 class MetadataStore:
-    """The state of one broker, or of a cluster in one process, and the log that holds it.
+    """The state of one broker, or of a cluster in one process, and its log.
 
-    `is_new`: there is no metadata yet, so `state` is empty until it is filled and saved.
+    `is_new`: there are no metadata yet; `state` is empty until the caller fills and saves it.
     """
 
     def __init__(self, log: MetadataLog, state: ClusterState, node_id: int) -> None:
@@ -75,7 +75,7 @@ class MetadataStore:
         *,
         snapshot_bytes: int = DEFAULT_SNAPSHOT_BYTES,
     ) -> "MetadataStore":
-        """The store of a broker with these directories, which exist and are locked; a new log is in the first.
+        """Opens the store in these directories, which exist and are locked; takes over a document of earlier versions.
 
         Raises: DamagedMetadata, DiskFault.
         """
@@ -87,7 +87,7 @@ class MetadataStore:
 
     @classmethod
     def read(cls, files: Files, directories: Sequence[str], clock: Clock | None = None) -> "MetadataStore":
-        """The same store; nothing is written before something is saved. Raises: DamagedMetadata, DiskFault."""
+        """Reads the store; nothing is written until something is saved. Raises: DamagedMetadata, DiskFault."""
         home = _find_home(files, directories)
         meta = read_meta_properties(files, home)
         node_id = meta.node_id if meta is not None and meta.node_id >= 0 else DEFAULT_NODE_ID
@@ -105,7 +105,7 @@ class MetadataStore:
         return store
 
     def _read_documents(self, files: Files, directories: Sequence[str]) -> None:
-        """Take the state of the newest document of an earlier stepdown, unless Kafka has written its log after it."""
+        """Takes the state from the newest document of an earlier stepdown, unless Kafka wrote its log after it."""
         found = list(_read_document_states(files, directories, self.node_id))
         if not found:
             return
@@ -117,7 +117,7 @@ class MetadataStore:
             self.is_new = False
 
     def _migrate_documents(self, files: Files, directories: Sequence[str]) -> None:
-        """Save the state of the documents of an earlier stepdown in the log, and rename them."""
+        """Saves the state from the documents in the log, and renames the documents."""
         found = [path for directory in directories if files.exists(path := f"{directory}/{DOCUMENT}")]
         if self._has_document:
             self.save()
@@ -132,9 +132,9 @@ class MetadataStore:
             files.rename(path, path + MIGRATED)
 
     def preencode_topics(self, topics: Mapping[str, StoredTopic | None], into: PreencodedChanges) -> Iterator[None]:
-        """Encodes in advance, one record a step, what a change writes that creates or alters these topics.
+        """Encodes the records of a change of these topics in advance, one record a step.
 
-        A topic that is None is deleted by the change.
+        None stands for a topic that the change deletes.
         """
         for name, after in topics.items():
             before = self._saved.topics.get(name)
@@ -145,14 +145,14 @@ class MetadataStore:
             yield from into.encode(name, before, after, records, self.state.metadata_version)
 
     def preencode_acls(self, acls: Mapping[Acl, UUID], into: PreencodedChanges) -> Iterator[None]:
-        """The same for ACLs: `acls` are all that there are after the change."""
+        """Does the same for ACLs: `acls` are all ACLs after the change."""
         before = self._saved.acls
         yield from into.encode(RULES, before, acls, acl_change_records(before, acls), self.state.metadata_version)
 
     def preencode_scram_credentials(
         self, credentials: Mapping[tuple[str, str], ScramCredential], into: PreencodedChanges
     ) -> Iterator[None]:
-        """The same for SCRAM credentials, by user and mechanism."""
+        """Does the same for SCRAM credentials, by user and mechanism."""
         for key, credential in credentials.items():
             records = [scram_credential_record(*key, credential)]
             before = self._saved.scram_credentials.get(key)
@@ -165,16 +165,16 @@ class MetadataStore:
         encoded: PreencodedChanges | None = None,
         quotas: Collection[QuotaEntity] | None = None,
     ) -> None:
-        """Write what has changed since the last save, with the records that are in `encoded` already.
+        """Writes the changes since the last save; `encoded` may have some of their records already.
 
-        With `sync` it is on the disk when this returns, without it when the function that `log.prepare_sync` makes has
-        returned. `quotas`: the entities whose quotas may have changed, None if any may have.
+        With `sync` they are on the disk when this returns; without it, when the function of `log.prepare_sync` has
+        returned. `quotas`: the entities whose quotas may have changed; None if any may have.
 
-        Raises: DiskFault, the log then still holds the last state that was saved.
+        Raises: DiskFault; the log then still holds the last state that was saved.
         """
         version = self.state.metadata_version
         find = partial((encoded or PreencodedChanges()).find, version)
-        records = list(difference(self._saved, self.state, self.node_id, find, quotas))
+        records = list(difference_records(self._saved, self.state, self.node_id, find, quotas))
         if records:
             self.log.append(records, version, sync=sync)
             self._saved = self.state.copy()
@@ -187,25 +187,25 @@ class MetadataStore:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether a snapshot should take the place of the log. Who syncs sees to that, where `save` does not."""
+        """Whether a snapshot should replace the log. `save` writes it, but without `sync` the caller has to."""
         is_long = self.log.bytes_since_snapshot > self.log.snapshot_bytes and not self._is_snapshot_under_way
         return is_long or (self._is_misread_by_kafka and self.log.end_offset > 0)
 
     def close(self) -> None:
-        """Have all on the disk, and the next start find a snapshot where the log would be long to read."""
+        """Syncs the log, and writes a snapshot if the log is long, so that the next start is fast."""
         if self.log.synced_offset < self.log.end_offset:
-            with suppress(DiskFault):  # said by who has it reported
+            with suppress(DiskFault):  # `Files.on_fault` reports it
                 self.log.prepare_sync()()
         if self.log.bytes_since_snapshot > LEAST_SNAPSHOT_BYTES or self.is_snapshot_due:
             self.write_snapshot()
 
     def write_snapshot(self) -> None:
-        """Write a snapshot of the last saved state and remove the log before it. Where it fails, the log stays."""
+        """Writes a snapshot of the last saved state and removes the log before it; if that fails, the log stays."""
         self.prepare_snapshot()()
 
     def prepare_snapshot(self) -> Callable[[], None]:
-        """What does the same, for a worker: ten thousand partitions take a tenth of a second."""
-        records = difference(ClusterState(), self._saved, self.node_id)
+        """Returns a function that does the same in a worker thread: ten thousand partitions take 0.1 s."""
+        records = difference_records(ClusterState(), self._saved, self.node_id)
         write = self.log.prepare_snapshot(records, self._saved.metadata_version)
         was_misread, had_lost_writes = self._is_misread_by_kafka, self._has_lost_writes
         self._is_misread_by_kafka = self._has_lost_writes = False
@@ -224,8 +224,8 @@ class MetadataStore:
         return write_or_stay
 
     def note_lost_writes(self) -> None:
-        """A sync has failed: what was written before it may never reach the disk, so that the next change leaves a
-        snapshot in the place of the log."""
+        """Notes that a sync failed: earlier writes may never reach the disk, so the next change writes a snapshot,
+        which replaces the log."""
         self._has_lost_writes = True
 
     @contextmanager
@@ -236,7 +236,7 @@ class MetadataStore:
         encoded: PreencodedChanges | None = None,
         quotas: Collection[QuotaEntity] | None = None,
     ) -> Iterator[ClusterState]:
-        """The state, to be changed, and saved after that as by `save`; when anything fails it is again as it was.
+        """A block that changes the state; `save` follows it, and the old state is restored if anything fails.
 
         Raises: DiskFault.
         """
@@ -263,7 +263,7 @@ class MetadataStore:
         return taken
 
     def skip_producer_ids_below(self, first: int) -> None:
-        """Hand out no id below `first`; noted with the next `save`."""
+        """Hands out no id below `first` from now on; the next `save` stores that."""
         if first > self._next_producer_id:
             self.state.next_producer_id = max(self.state.next_producer_id, first)
             self._next_producer_id = self._block_end = self.state.next_producer_id
@@ -281,7 +281,7 @@ class MetadataStore:
 
 
 def _find_home(files: Files, directories: Sequence[str]) -> str:
-    """The directory that holds the metadata log. Raises: DamagedMetadata where several do."""
+    """The directory that holds the metadata log, by default the first. Raises: DamagedMetadata if several hold one."""
     found = [directory for directory in directories if files.is_directory(f"{directory}/{FOLDER}")]
     if len(found) > 1:
         raise DamagedMetadata(
@@ -294,13 +294,13 @@ def _find_home(files: Files, directories: Sequence[str]) -> str:
 def _read_document_states(
     files: Files, directories: Sequence[str], node_id: int
 ) -> Iterator[tuple[str, int, ClusterState]]:
-    """Path, generation and state of each document. Raises: DamagedMetadata, DiskFault."""
+    """Yields path, generation and state of each document. Raises: DamagedMetadata, DiskFault."""
     for path in (f"{directory}/{DOCUMENT}" for directory in directories):
         data = files.read_whole(path, MAX_BYTES)
         if data is None:
             continue
         try:
-            yield path, *decode(json.loads(data), node_id)
+            yield path, *decode_document(json.loads(data), node_id)
         except (MalformedDocument, ValueError, RecursionError) as fault:
             raise DamagedMetadata(
                 f"{path} cannot be read: {fault}. Put a good copy in its place. Without one, move it away: topics and "
@@ -310,7 +310,7 @@ def _read_document_states(
 
 
 def _merge(log: ClusterState, document: ClusterState) -> ClusterState:
-    """The state of the document, with what only Kafka's log has."""
+    """The state from the document, with the parts that only Kafka's log has."""
     return replace(
         log,
         topics=document.topics,

@@ -1,4 +1,4 @@
-"""Who has a partition and who leads it, as the controller decides and remembers it.
+"""The replicas, ISR and leader of a partition, as the controller decides and stores them.
 
 Source: Kafka 3.9 `PartitionRegistration`.
 """
@@ -12,17 +12,16 @@ NO_LEADER = -1
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch after this one. The last one stays: one below zero, which Kafka comes to, fences every client."""
+    """The next epoch. The highest one stays: Kafka's next one would be negative, which fences every client."""
     return min(epoch + 1, LAST_EPOCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRecord:
-    """`replicas` are broker ids, the preferred leader first; `isr` is a subset; `leader` is NO_LEADER for none.
+    """`replicas`: broker ids, the preferred leader first; empty if they are not known. `isr`: a subset of them.
 
-    Each change raises `partition_epoch`, each that names a leader `leader_epoch` too. No replicas: those that had the
-    partition are not known. `directories`: the id of the log directory of each replica, or nothing. What follows is
-    only kept (KIP-704, KIP-966).
+    Each change increments `partition_epoch`, and one that names a leader increments `leader_epoch` too. `directories`:
+    the id of each replica's log directory, or empty. The fields after it are only stored (KIP-704, KIP-966).
     """
 
     replicas: tuple[int, ...]
@@ -38,7 +37,7 @@ class PartitionRecord:
     last_known_elr: tuple[int, ...] = ()
 
     def has_all_records(self, node_id: int) -> bool:
-        """Whether that replica may lead without loss: it is in the ISR, or was when it stopped (KIP-966, the ELR)."""
+        """Whether that replica may lead without loss: it is in the ISR or the ELR (KIP-966)."""
         return node_id in self.isr or node_id in self.eligible_leader_replicas
 
     @property

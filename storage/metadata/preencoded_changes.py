@@ -1,7 +1,7 @@
-"""Records of a change, encoded before it is written: ten thousand of them take a tenth of a second.
+"""The records of a change, encoded before it is written: ten thousand records take 0.1 s.
 
-A request that changes very much has its records encoded step by step, with other work in between, and hands them to the
-change. What has changed meanwhile is encoded again by the change itself.
+A request with many changes encodes its records step by step, with other work in between, and passes them to the change.
+If the state has changed meanwhile, the change encodes the affected records again.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -20,7 +20,7 @@ class _Change:
 
 
 class PreencodedChanges:
-    """The values of records, by what they change."""
+    """The encoded values of records, by a key for what they change."""
 
     def __init__(self) -> None:
         self._changes: dict[Hashable, _Change] = {}
@@ -28,7 +28,7 @@ class PreencodedChanges:
     def encode(
         self, key: Hashable, before: object, after: object, records: Iterable[Any], version: int
     ) -> Iterator[None]:
-        """Encodes, a record a step, what makes `after` of `before`; `version` is that of metadata.version."""
+        """Encodes the records that change `before` to `after`, one a step; `version` is the metadata.version."""
         values: list[bytes] = []
         for record in records:
             values.append(encode_value(record, version))
@@ -36,7 +36,7 @@ class PreencodedChanges:
         self._changes[key] = _Change(before, after, version, values)
 
     def find(self, version: int, key: Hashable, before: object, after: object) -> list[bytes] | None:
-        """What was encoded of exactly this change."""
+        """The values that were encoded for exactly this change, or None."""
         known = self._changes.get(key)
         if known is None or known.before is not before or known.after is not after:
             return None

@@ -3,8 +3,8 @@
     {"clusterId":"","leaderId":1,"leaderEpoch":7,"votedId":-1,"appliedOffset":0,"currentVoters":[{"voterId":1}],"data_version":0}
     {"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}
 
-The first with static voters (kraft.version 0), the second with voters in the log (1). A file that is missing, or that
-cannot be read, is none: the log has the epoch, too. Source: Kafka 3.9 `FileQuorumStateStore`.
+The first form is for static voters (kraft.version 0), the second for voters in the log (1). A file that is missing or
+cannot be read is ignored: the log has the epoch too. Source: Kafka 3.9 `FileQuorumStateStore`.
 """
 
 import json
@@ -25,14 +25,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumState:
-    """The highest epoch that this voter knows, and the voters where the file names them."""
+    """The highest epoch that this voter knows, and the voters, if the file names them."""
 
     leader_epoch: int = 0
     voters: tuple[int, ...] = ()
 
 
 def read_quorum_state(files: Files, folder: str) -> QuorumState:
-    """What the file in `folder` says. Raises: DiskFault."""
+    """Reads the file in `folder`. Raises: DiskFault."""
     path = f"{folder}/{FILE_NAME}"
     data = files.read_whole(path, MAX_BYTES)
     if data is None:
@@ -52,7 +52,7 @@ def read_quorum_state(files: Files, folder: str) -> QuorumState:
 
 
 def write_quorum_state(files: Files, folder: str, *, node_id: int, leader_epoch: int, kraft_version: int) -> None:
-    """Note that this node, the only voter, leads in that epoch. Raises: DiskFault."""
+    """Writes that this node, the only voter, leads in that epoch. Raises: DiskFault."""
     leader = {"leaderId": node_id, "leaderEpoch": leader_epoch, "votedId": -1}
     if kraft_version == 0:
         fields = {"clusterId": "", **leader, "appliedOffset": 0, "currentVoters": [{"voterId": node_id}]}

@@ -1,7 +1,7 @@
-"""What has changed between two states of a cluster, as metadata records; a snapshot is the difference from nothing.
+"""The metadata records that lead from one state of a cluster to another; from the empty state, they are a snapshot.
 
-A partition that has changed is written as a whole, not as its change: a leader epoch may rise by more than one that
-way. Feature levels come first, topics before their partitions. Source: Kafka 3.9 `MetadataImage.write`,
+A changed partition is written as a whole PartitionRecord, since with a change record a leader epoch could only rise by
+one. Feature levels come first, topics before their partitions. Source: Kafka 3.9 `MetadataImage.write`,
 `ReplicationControlManager.replay`.
 """
 
@@ -24,26 +24,27 @@ _MECHANISMS = {name: number for number, name in SCRAM_MECHANISMS.items()}
 
 
 def partition_record_version(metadata_version: int) -> int:
-    """In which version partitions are written at a level of metadata.version."""
+    """The version of PartitionRecord that belongs to this metadata.version."""
     return (metadata_version >= FIRST_WITH_DIRECTORIES) + (metadata_version >= FIRST_WITH_ELR)
 
 
 Find = Callable[[Hashable, object, object], Iterable[Any] | None]
-"""What is known already of the change of a topic (by its name), of the access rules (RULES) or of a password."""
+"""Looks up records that were encoded in advance: of a topic (by its name), of the ACLs (RULES) or of a password."""
 
 RULES = ("access rules",)
 
 
-def difference(
+def difference_records(
     before: ClusterState,
     after: ClusterState,
     node_id: int,
     find: Find = lambda *_: None,
     quotas: Collection[QuotaEntity] | None = None,
 ) -> Iterator[Any]:
-    """The records that make `after` of `before`; producer ids are noted for broker `node_id`.
+    """Yields the records that lead from `before` to `after`; producer ids are recorded for broker `node_id`.
 
-    What `find` has of a change is given as it has it. `quotas`: no other entity's have changed; None: any may have.
+    Records that `find` returns are used as they are. `quotas`: the only entities whose quotas may have changed; None if
+    any may have.
     """
     yield from _feature_records(before.features, after.features)
     for name, topic in before.topics.items():
@@ -89,15 +90,15 @@ def _feature_records(before: Mapping[str, int], after: Mapping[str, int]) -> Ite
 
 
 def records_to_remove_topic(name: str, topic: StoredTopic) -> Iterator[Any]:
-    """The records that take a topic away, its settings first: Kafka gives them to a new topic of that name when it
-    replays both at once.
+    """The records that remove a topic. Its settings are removed first: otherwise Kafka gives them to a new topic of
+    that name, if it replays both at once.
     """
     yield from _config_records(TOPIC_RESOURCE, name, topic.configs, {})
     yield records.RemoveTopicRecord(topic_id=topic.topic_id)
 
 
 def records_to_put_topic(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
-    """The records that make the topic what it is after the change; one that does not continue `before` is a new one."""
+    """The records that lead from `before` to `after`, which may be a new topic of that name."""
     if before is None or not _is_same_topic(before, after):
         yield records.TopicRecord(name=name, topic_id=after.topic_id)
         before = StoredTopic(topic_id=after.topic_id, replicas=())
@@ -109,7 +110,7 @@ def records_to_put_topic(name: str, before: StoredTopic | None, after: StoredTop
 
 
 def _is_same_topic(before: StoredTopic, after: StoredTopic) -> bool:
-    """Whether it is the same topic; no record takes a partition away, so one with fewer is removed and made."""
+    """Whether `after` continues the topic `before`. With fewer partitions it does not: no record removes one."""
     return before.topic_id == after.topic_id and before.partitions <= after.partitions
 
 
@@ -156,7 +157,7 @@ def _quota_records(
 
 
 def acl_change_records(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
-    """The records that make these access rules of those."""
+    """The records that lead from the ACLs `before` to `after`."""
     for acl in set(before).difference(after):  # unlike `keys() - keys()` it hashes none of them again
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
     for acl, acl_id in after.items():
@@ -191,7 +192,7 @@ def _credential_records(
 def scram_credential_record(
     user: str, mechanism: str, credential: ScramCredential
 ) -> records.UserScramCredentialRecord:
-    """The record of a password that is set."""
+    """The record that sets a password."""
     return records.UserScramCredentialRecord(
         name=user,
         mechanism=_MECHANISMS[mechanism],

@@ -1,4 +1,4 @@
-"""`stepdown-metadata.json`: where stepdown kept what Kafka keeps in its metadata log. It is read once, never written.
+"""`stepdown-metadata.json`: the file in which earlier versions of stepdown kept the metadata; only read, and once.
 
     {
       "version": 1,
@@ -16,7 +16,8 @@
       "deleting": [], "features_epoch": 4     not used any more
     }
 
-That of a cluster has two things more: a topic has "replicas", a list for each partition, its empty ends left out,
+The file of a cluster has two more parts. A topic has "replicas", a list for each partition, without empty lists at its
+end,
 
     [[1, 2, 3], [1, 3], 1, 4, 9, [], []]    replicas, isr, leader, leader epoch, partition epoch, adding, removing
 
@@ -39,8 +40,8 @@ NUMBERS = 3
 LISTS_BEFORE_NUMBERS = 2
 
 
-def decode(document: object, node_id: int) -> tuple[int, ClusterState]:
-    """The generation of a document, and the state in it; broker `node_id` wrote it.
+def decode_document(document: object, node_id: int) -> tuple[int, ClusterState]:
+    """Decodes the generation and the state of a document that broker `node_id` wrote.
 
     Raises: MalformedDocument.
     """
@@ -124,7 +125,7 @@ def _decode_acl(value: object) -> Acl:
 
 
 def _decode_credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
-    """No message shows what is stored."""
+    """Decodes one SCRAM credential; error messages show none of its keys."""
     fields = read_mapping(value, "scram_credentials")
     user, mechanism = fields.get("user"), fields.get("mechanism")
     if not isinstance(user, str) or not isinstance(mechanism, str) or mechanism not in HASHES:
@@ -155,7 +156,7 @@ def _read_nonnegative(fields: Mapping[str, Any], name: str, place: str = "") -> 
 
 
 def _decode_partition(value: object) -> PartitionRecord:
-    """One partition, from a list of replicas, isr, leader, epochs and reassignment. Raises: ValueError."""
+    """Decodes one partition from a list of replicas, isr, leader, epochs and reassignment. Raises: ValueError."""
     if not isinstance(value, list) or len(value) < LISTS_BEFORE_NUMBERS + NUMBERS:
         raise ValueError(f"replicas, isr, leader and two epochs expected, found {value!r}")
     replicas, isr, leader, leader_epoch, partition_epoch, *reassignment = value

@@ -1,5 +1,5 @@
-"""From the disks of a cluster with ZooKeeper to Kafka 4, in place: a plan, its application, and the way back.
+"""Migrates the disks of a cluster with ZooKeeper to Kafka 4 in place: a plan, its application, and its undoing.
 
-`directory_survey` reads log directories, `plan_making` puts them and ZooKeeper into a `migration_plan`, which
-`plan_document` writes and reads as YAML; `plan_application` and `plan_reversal` carry it out.
+`directory_survey` reads log directories. `plan_making` makes a `migration_plan` from them and from ZooKeeper, which
+`plan_document` writes and reads as YAML. `plan_application` applies it, `plan_reversal` undoes it.
 """

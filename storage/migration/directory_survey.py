@@ -1,7 +1,7 @@
-"""The log directories of one broker at rest, as a plan sees them; nothing is written.
+"""Surveys the log directories of one stopped broker for a plan; nothing is written.
 
-A directory is the same as when it was planned if its fingerprint is: names, sizes and times of all files, without those
-that a plan writes. Files that are locked, or that belong to another broker or to KRaft already, are refused.
+A directory has not changed since the plan was made if its fingerprint is the same: the names, sizes and times of all
+files except those that a plan writes. Directories that are locked, of another broker or of KRaft are refused.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ _WRITTEN_BY_PLANS = frozenset({LOCK, JOURNAL, META_PROPERTIES, METADATA_FOLDER})
 
 
 class RefusedDirectory(DiskFault):
-    """A directory that may not be planned or changed; the message says what to do."""
+    """The directory cannot be planned or changed; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDirectory:
-    """A log directory: the id that it gets, and what it looked like."""
+    """A log directory: its new id, and its fingerprint when the plan was made."""
 
     path: str
     directory_id: UUID
@@ -43,9 +43,9 @@ class PlannedDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBroker:
-    """A broker, its directories in the order of `log.dirs`, its replicas, and where it will listen.
+    """A broker: its directories in the order of `log.dirs`, its replicas, and its addresses.
 
-    `set_aside` are folders that are renamed, so that Kafka fetches these replicas again.
+    `set_aside`: folders that the plan renames to `-stray`, so that Kafka fetches these replicas again.
     """
 
     broker_id: int
@@ -61,7 +61,7 @@ class PlannedBroker:
 
 
 def survey_broker(files: Files, broker_id: int, paths: Sequence[str]) -> PlannedBroker:
-    """What the directories of a broker hold. Raises: RefusedDirectory, DiskFault."""
+    """Surveys the directories of a broker. Raises: RefusedDirectory, DiskFault."""
     metas = [_check_directory(files, broker_id, path) for path in paths]
     cluster_ids = {meta.cluster_id for meta in metas if meta.cluster_id is not None}
     if len(cluster_ids) > 1:
@@ -108,7 +108,7 @@ def _survey_folders(files: Files, path: str, disk: int) -> Iterator[FolderSurvey
 
 
 def fingerprint(files: Files, path: str, renamed: Mapping[str, str] | None = None) -> str:
-    """What changes when somebody works with the directory; `renamed` has the old names of folders by the new ones."""
+    """A hash that changes when files of the directory change; `renamed` maps new names of folders to the old ones."""
     digest = hashlib.sha256()
     for line in sorted(_entry_lines(files, path, renamed or {})):
         digest.update(line.encode())
@@ -131,17 +131,17 @@ def _entry_lines(files: Files, path: str, renamed: Mapping[str, str]) -> Iterato
 
 
 def stray_name_of(directory: PlannedDirectory, folder: str) -> str:
-    """What a folder that is set aside is called: the same each time."""
+    """The `-stray` name of a folder that is set aside; it is the same at each call."""
     topic, _, partition = folder.rpartition("-")
     return log_stray_dir_name(topic, int(partition), directory.directory_id.hex)
 
 
 @contextmanager
 def hold_locks(files: Files, paths: Sequence[str], *, only_existing: bool = False) -> Iterator[None]:
-    """Holds the locks of the directories, so that no broker opens them meanwhile.
+    """Holds the locks of the directories during the block, so that no broker opens them meanwhile.
 
-    Lock files that are made for it are removed after it. With `only_existing` none are made: one that is missing is
-    held by nobody. Raises: RefusedDirectory.
+    Lock files that it creates are removed afterwards. With `only_existing` it creates none: no broker runs on a
+    directory without a lock file. Raises: RefusedDirectory.
     """
     with ExitStack() as held:
         for path in paths:

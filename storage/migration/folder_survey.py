@@ -1,4 +1,4 @@
-"""What a plan has to know of the folder of a partition, found by reading little: no segment is read through."""
+"""Surveys the folder of a partition for a plan. It reads little: the first batch of each segment, and the last few."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -21,9 +21,9 @@ NO_MAGIC = -1
 class FolderSurvey:
     """A replica on the disk number `disk` of its broker.
 
-    `leader_epoch` is the highest of the checkpoint and the last batches, -1 for none; `lowest_magic` is -1 where there
-    is no batch. `end_offset` is that of the next record. `index_bytes`: the size of the larger index of the last
-    segment. `recovered_bytes`: that of the largest segment whose indexes Kafka builds again, after an unclean stop.
+    `leader_epoch`: the highest in the checkpoint and the last batches, -1 for none. `lowest_magic`: -1 without a batch.
+    `end_offset`: the offset of the next record. `index_bytes`: the size of the larger index of the last segment.
+    `recovered_bytes`: the size of the largest segment if Kafka has to rebuild indexes after an unclean stop, else 0.
     """
 
     topic: str
@@ -40,7 +40,7 @@ class FolderSurvey:
 
 @dataclass(slots=True)
 class _BatchSummary:
-    """What the headers of some batches say."""
+    """A summary of the headers of some batches."""
 
     end_offset: int
     leader_epoch: int = -1
@@ -59,7 +59,7 @@ class _BatchSummary:
 def survey_folder(
     files: Files, path: str, topic: str, partition: int, disk: int, *, was_clean: bool = True
 ) -> FolderSurvey:
-    """`was_clean`: the broker was stopped cleanly. Raises: DiskFault."""
+    """Surveys one folder; `was_clean`: the broker was stopped cleanly. Raises: DiskFault."""
     names = files.names(path)
     bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of_file_name(name)) is not None)
     found = _BatchSummary(bases[-1] if bases else 0)
@@ -80,7 +80,7 @@ def survey_folder(
 
 
 def _summarize_batches(files: Files, path: str, base: int, found: _BatchSummary, *, is_last: bool) -> None:
-    """Of the last segment the batches from the last index entry on, and of each the first."""
+    """Adds a segment's first batch to `found`, and for the last segment the batches from the last index entry on."""
     segment = open_segment(files, path, base)
     try:
         found.most_bytes = max(found.most_bytes, segment.size)
@@ -93,7 +93,7 @@ def _summarize_batches(files: Files, path: str, base: int, found: _BatchSummary,
         for header in segment.batches(_last_indexed_position(segment)) if is_last else ():
             found.add(header)
     except CorruptRecord:
-        pass  # what follows was being written when the broker stopped
+        pass  # the rest was being written when the broker stopped
     finally:
         segment.close()
 
@@ -105,7 +105,7 @@ def _last_indexed_position(segment: Segment) -> int:
 
 
 def _last_producer_id(files: Files, path: str, names: set[str]) -> int:
-    """By the newest producer snapshot that can be read."""
+    """The highest producer id in the newest producer snapshot that can be read, -1 for none."""
     for name in sorted((name for name in names if name.endswith(SNAPSHOT)), reverse=True):
         try:
             entries = decode_snapshot(files.read_whole(f"{path}/{name}", MAX_SNAPSHOT_BYTES) or b"", name)

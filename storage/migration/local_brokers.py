@@ -1,6 +1,6 @@
-"""The brokers of a plan whose directories are on this machine.
+"""Finds the brokers of a plan whose directories are on this machine.
 
-The same paths may be those of other brokers on other machines: `meta.properties` says whose they are.
+Other machines may have the same paths for other brokers, so `meta.properties` decides to which broker a path belongs.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from .migration_plan import MigrationPlan
 
 
 def find_local_brokers(files: Files, plan: MigrationPlan, *, needs_all: bool = True) -> list[PlannedBroker]:
-    """Those that have a directory here, and with `needs_all` have all of them here.
+    """The brokers that have a directory on this machine; with `needs_all` all their directories have to be here.
 
-    Raises: RefusedDirectory where there are none, or one is of another broker or another user; DiskFault.
+    Raises: RefusedDirectory if there are none, or a directory is of another broker or another user; DiskFault.
     """
     found = [broker for broker in plan.brokers.values() if _is_here(files, plan, broker, needs_all=needs_all)]
     if not found:

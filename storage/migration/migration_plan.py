@@ -1,4 +1,4 @@
-"""What is going to be written, and what a person should know before."""
+"""The plan of a migration: what it will write, and what a person should know before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,10 @@ HIGHEST_KRAFT_VERSION = 1
 
 @dataclass(slots=True, kw_only=True)
 class MigrationPlan:
-    """`state` is what becomes Kafka's metadata, without the ids of log directories.
+    """`state`: Kafka's metadata, still without the ids of log directories.
 
-    `stops` keep the plan from being applied. `source` is where the state is from, `digest` is that of the file. With
-    `kraft_version` 1 the metadata name the voters (KIP-853).
+    `stops`: reasons not to apply the plan. `source`: where the state was read from. `digest`: the hash of the plan's
+    file. With `kraft_version` 1 the metadata name the voters (KIP-853).
     """
 
     release: str
@@ -39,7 +39,7 @@ class MigrationPlan:
     notes: list[str] = field(default_factory=list)
     digest: str = ""
 
-    def metadata(self) -> ClusterState:
+    def state_with_directories(self) -> ClusterState:
         """The state with the directory of each replica."""
         by_broker = {broker_id: _directories_by_log(broker) for broker_id, broker in self.brokers.items()}
         firsts = {broker_id: broker.directories[0].directory_id for broker_id, broker in self.brokers.items()}
@@ -50,7 +50,7 @@ class MigrationPlan:
         return state
 
     def voter_records(self) -> list[Any]:
-        """The control records of a snapshot that names the voters; none with `kraft_version` 0."""
+        """The control records that name the voters in a snapshot; none with `kraft_version` 0."""
         if self.kraft_version == 0:
             return []
         voters = [_voter(self.brokers[broker_id]) for broker_id in self.voters]
@@ -81,7 +81,7 @@ def _with_directories(
     by_broker: Mapping[int, Mapping[tuple[str, int], UUID]],
     firsts: Mapping[int, UUID],
 ) -> PartitionRecord:
-    """The record with the directory of each replica; the first of a broker where the folder is to be made."""
+    """The record with the directory of each replica; if it has no folder yet, the first directory of its broker."""
     found = tuple(
         by_broker.get(replica, {}).get((topic, index), firsts.get(replica, NO_UUID)) for replica in record.replicas
     )
@@ -89,7 +89,7 @@ def _with_directories(
 
 
 def find_or_make_cluster_id(brokers: Mapping[int, PlannedBroker]) -> str:
-    """What the directories say, or a new one: brokers before 0.10.1 have none. Raises: RefusedDirectory."""
+    """The cluster id of the directories, or a new one: brokers before 0.10.1 have none. Raises: RefusedDirectory."""
     found = {broker.cluster_id for broker in brokers.values() if broker.cluster_id}
     if len(found) > 1:
         raise RefusedDirectory(f"these directories are of several clusters: {', '.join(sorted(found))}")
@@ -97,5 +97,5 @@ def find_or_make_cluster_id(brokers: Mapping[int, PlannedBroker]) -> str:
 
 
 def choose_voters(broker_ids: list[int]) -> tuple[int, ...]:
-    """The brokers that become controllers, too: three, or one where there are fewer."""
+    """The brokers that also become controllers: three, or one if there are fewer brokers than that."""
     return tuple(sorted(broker_ids)[: MOST_VOTERS if len(broker_ids) >= MOST_VOTERS else 1])

@@ -1,16 +1,16 @@
-"""Applies a plan: the metadata of Kafka are written beside the partitions, whose files are not touched.
+"""Applies a plan: writes Kafka's metadata beside the partitions, and leaves their files as they are.
 
-In each directory, in this order, so that neither Kafka starts on what is half done (it refuses `meta.properties` of
-version 0), nor anything is done that the journal does not know:
+The steps in each directory:
 
-    1. the journal
-    2. folders that are set aside are renamed
-    3. partition.metadata of each folder
-    4. __cluster_metadata-0 with the snapshot, in the first directory
-    5. meta.properties, when all directories are that far
+    1. write the journal
+    2. rename the folders that are set aside
+    3. write partition.metadata into each folder
+    4. write __cluster_metadata-0 with the snapshot, in the first directory
+    5. write meta.properties, once all directories have reached this step
 
-Each file is written under another name and renamed; those of 3 wait for the disk once, all together. Again, the same
-is done: nothing is left over of a stop half way.
+This order makes sure that Kafka does not start on a half-changed directory (it refuses `meta.properties` of version 0)
+and that every change is in the journal before it is made. Each file is written under another name and renamed; those of
+step 3 are synced all at once. Running it again repeats the same steps, so an interrupted run leaves nothing behind.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ from ..files.partition_metadata import has_topic_id, write_topic_id
 from ..metadata.cluster_state import ClusterState
 from ..metadata.metadata_log import encode_snapshot, snapshot_name
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
-from ..metadata.state_difference import difference
+from ..metadata.state_difference import difference_records
 from .directory_survey import (
     JOURNAL,
     MOST_META_BYTES,
@@ -58,7 +58,10 @@ class PlanApplication:
         self._say = say
 
     def apply(self) -> list[PlannedBroker]:
-        """The brokers that are ready for Kafka now. Raises: RefusedDirectory before any change; DiskFault."""
+        """Applies the plan; returns the brokers that are now ready for Kafka.
+
+        Raises: RefusedDirectory before any change; DiskFault.
+        """
         self._refuse_stops()
         self._refuse_faults()
         brokers = find_local_brokers(self._files, self._plan)
@@ -72,7 +75,7 @@ class PlanApplication:
             ]
             for directory, journal in journals:
                 write_journal(self._files, directory.path, journal)
-                self._change_folders(directory, journal)
+                self._rename_and_write_topic_ids(directory, journal)
             for broker in brokers:
                 self._write_snapshot(broker.directories[0].path, snapshot)
             for directory, journal in journals:
@@ -95,12 +98,12 @@ class PlanApplication:
             lines = "\n  ".join(faults[:FAULTS_SHOWN])
             raise RefusedDirectory(f"the plan cannot be applied as it is, {len(faults)} faults:\n  {lines}")
 
-    # What is checked before
+    # Checks before any change
 
     def _find_or_plan_journal(
         self, broker: PlannedBroker, directory: PlannedDirectory, *, had_lock: bool
     ) -> UndoJournal:
-        """The journal that is there, or the one to write. Raises: RefusedDirectory for what has changed."""
+        """The existing journal, or the one to write. Raises: RefusedDirectory if the directory has changed."""
         files, path = self._files, directory.path
         known = read_journal(files, path)
         if known is not None and known.plan != self._plan.digest:
@@ -133,7 +136,7 @@ class PlanApplication:
         )
 
     def _folders_without_id(self, path: str, broker: PlannedBroker) -> Iterator[tuple[str, UUID]]:
-        """The folders that Kafka would set aside for the lack of an id, with their topic's."""
+        """Yields the folders that lack a topic id, which Kafka would set aside, with their topic's id."""
         for name in sorted(self._files.names(path)):
             parsed = parse_log_folder_name(name) if self._files.is_directory(f"{path}/{name}") else None
             if parsed is None or parsed.suffix in (DELETE_DIRECTORY, STRAY_DIRECTORY) or name in broker.set_aside:
@@ -144,7 +147,7 @@ class PlanApplication:
 
     # Changes
 
-    def _change_folders(self, directory: PlannedDirectory, journal: UndoJournal) -> None:
+    def _rename_and_write_topic_ids(self, directory: PlannedDirectory, journal: UndoJournal) -> None:
         files, path = self._files, directory.path
         for old, new in journal.set_aside.items():
             if files.is_directory(f"{path}/{old}"):
@@ -160,9 +163,9 @@ class PlanApplication:
             files.sync_file_system(path)
 
     def _encode_snapshot(self) -> bytes:
-        """The same for each broker."""
-        state = self._plan.metadata()
-        records = difference(ClusterState(), state, NO_BROKER)
+        """Encodes the snapshot, which is the same for each broker."""
+        state = self._plan.state_with_directories()
+        records = difference_records(ClusterState(), state, NO_BROKER)
         return encode_snapshot(
             records,
             state.metadata_version,

@@ -1,4 +1,4 @@
-"""Finds what a person has changed in a plan that would keep Kafka from starting, before anything is written."""
+"""Finds faults in an edited plan that would keep Kafka from starting, before anything is written."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,16 +13,16 @@ from .directory_survey import PlannedBroker
 from .folder_survey import FolderSurvey
 from .migration_plan import HIGHEST_KRAFT_VERSION, MigrationPlan
 from .plan_making import drop_unreadable_settings
-from .release_preparation import RELEASES, Preparation
+from .release_preparation import RELEASES, ReleasePreparation
 
 MOST = MAX_PARTITION
 """Ids of brokers, epochs and iterations are int32."""
 MOST_MS = 2**63 - 1
 HIGHEST_PORT = 2**16 - 1
 RESERVED_TOPIC_IDS, RESERVED_DIRECTORY_IDS = 2, 100
-"""The lowest ones have meanings of their own (`Uuid`, `DirectoryId`)."""
+"""Kafka reserves the lowest ids (`Uuid`, `DirectoryId`)."""
 FIRST_WITH_VOTERS = 21
-"""The metadata.version from which on the metadata may name the voters (`KRaftVersion`, 3.9-IV0)."""
+"""The lowest metadata.version at which the metadata may name the voters (`KRaftVersion`, 3.9-IV0)."""
 _FILTERS = (
     ResourceType.UNKNOWN, ResourceType.ANY, PatternType.UNKNOWN, PatternType.ANY, PatternType.MATCH,
     AclOperation.UNKNOWN, AclOperation.ANY, PermissionType.UNKNOWN, PermissionType.ANY,
@@ -30,7 +30,7 @@ _FILTERS = (
 
 
 def faults_of_plan(plan: MigrationPlan) -> list[str]:
-    """A sentence for each fault; none where the plan can be applied."""
+    """A sentence for each fault; none if the plan can be applied."""
     return [
         *_faults_of_head(plan),
         *_faults_of_addresses(plan),
@@ -44,7 +44,7 @@ def faults_of_plan(plan: MigrationPlan) -> list[str]:
 
 
 def faults_of_ids(state: ClusterState) -> Iterator[str]:
-    """A line for each id of a topic that is another's, too: Kafka would have one topic of both."""
+    """A line for each topic id that several topics have: Kafka would take them for one topic."""
     names: dict[UUID, list[str]] = {}
     for name, topic in state.topics.items():
         names.setdefault(topic.topic_id, []).append(name)
@@ -59,7 +59,10 @@ def faults_of_ids(state: ClusterState) -> Iterator[str]:
 
 
 def faults_of_epochs(plan: MigrationPlan) -> Iterator[str]:
-    """A leader drops the history of epochs above its own, and so does undo of those from the plan's on."""
+    """A line for each partition whose leader epoch is not above those on the disks.
+
+    A leader drops the history of epochs above its own, and undoing the plan drops epochs from the plan's on.
+    """
     highest: dict[tuple[str, int], int] = {}
     for broker_id, broker in plan.brokers.items():
         for each in broker.folders:
@@ -105,7 +108,7 @@ def _faults_of_head(plan: MigrationPlan) -> Iterator[str]:
 
 
 def _faults_of_addresses(plan: MigrationPlan) -> Iterator[str]:
-    """Where two nodes have the address that the plan was made with, none of them finds the others."""
+    """A line for each address that several listeners have: with the plan's defaults, nodes do not find each other."""
     used = Counter((each.host, each.port) for each in plan.brokers.values())
     voters = (plan.brokers[broker_id] for broker_id in dict.fromkeys(plan.voters))
     used.update((each.host, each.controller_port) for each in voters)
@@ -169,18 +172,18 @@ def _is_acl_filter(acl: Acl) -> bool:
 
 
 def _faults_of_settings(plan: MigrationPlan) -> Iterator[str]:
-    """A plan has no such settings when it is made."""
+    """A line for each setting that the release does not take; only an edited plan has such settings."""
     lines: list[str] = []
-    limits = Preparation(release=RELEASES[plan.release], lines=lines)
+    limits = ReleasePreparation(release=RELEASES[plan.release], lines=lines)
     for name, topic in plan.state.topics.items():
-        drop_unreadable_settings(name, limits.topic_configs(name, topic.configs), lines)
-    limits.broker_configs("all brokers", plan.state.cluster_configs)
+        drop_unreadable_settings(name, limits.adapt_topic_configs(name, topic.configs), lines)
+    limits.adapt_broker_configs("all brokers", plan.state.cluster_configs)
     for broker_id, configs in plan.state.configs_of_brokers.items():
-        limits.broker_configs(f"broker {broker_id}", configs)
+        limits.adapt_broker_configs(f"broker {broker_id}", configs)
     for line in lines:
         yield f"Kafka {plan.release} does not take a setting; in a new plan, {line}"
 
 
 def _is_word(text: str) -> bool:
-    """Whether it can stand in a line of settings as it is."""
+    """Whether the text can stand unquoted in a line of settings."""
     return bool(text) and not any(each.isspace() or each in ",\\" for each in text)

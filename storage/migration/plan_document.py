@@ -1,7 +1,7 @@
-"""A plan as YAML, which a person reads and edits.
+"""Writes and reads a plan as YAML, which a person reads and edits.
 
-Lists of sentences come first, then topics with a line for each partition. The keys of passwords are in it, so that the
-file is for its owner only. Reading it needs PyYAML, an extra.
+Lists of sentences come first; topics, with a line for each partition, come last. The file has the keys of passwords, so
+only its owner may read it. Reading it needs PyYAML, an extra.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import METADATA_VERSION, ClusterState
 from ..metadata.document_values import MalformedDocument, read_list, read_mapping, read_uuid, read_whole_number
 from ..metadata.partition_record import NO_LEADER, PartitionRecord
-from ..metadata.state_document import decode as decode_state
+from ..metadata.state_document import decode_document
 from .directory_survey import PlannedBroker, PlannedDirectory
 from .folder_survey import FolderSurvey
 from .migration_plan import MigrationPlan
@@ -39,7 +39,7 @@ _CODES = (
     (5, AclOperation),
     (6, PermissionType),
 )
-"""Where an access rule has codes, which are written as names."""
+"""The positions of codes in an access rule; they are written as names."""
 _NO_YAML = "plans are read with PyYAML, which is not installed: `pip install 'stepdown[migrate]'`"
 _HEAD = """\
 # A plan of `stepdown migrate`: read it, change what is wrong, then `stepdown migrate apply` it on each machine.
@@ -58,16 +58,16 @@ _PARTITIONS_TITLE = "Brokers that are added to an isr lose the records that only
 
 
 class MalformedPlan(DiskFault):
-    """A plan that cannot be understood; the message says where."""
+    """The plan cannot be read; the message says where."""
 
 
 def write_plan(files: Files, path: str, plan: MigrationPlan) -> None:
-    """Replace the file, readable by its owner only. Raises: DiskFault."""
+    """Writes the file, readable by its owner only. Raises: DiskFault."""
     files.replace(path, encode_plan(plan).encode(), private=True)
 
 
 def encode_plan(plan: MigrationPlan) -> str:
-    """The text of the plan."""
+    """Formats the plan as YAML."""
     return "\n".join([_HEAD, *_head_lines(plan), *_broker_lines(plan), *_state_lines(plan.state), ""])
 
 
@@ -189,7 +189,7 @@ def _partition_fields(record: PartitionRecord) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    """A value on one line, as JSON, which is YAML."""
+    """Formats a value on one line, as JSON, which is also YAML."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -197,7 +197,7 @@ def _json(value: Any) -> str:
 
 
 def read_plan(files: Files, path: str) -> MigrationPlan:
-    """The plan in the file. Raises: MalformedPlan, DiskFault."""
+    """Reads the plan from the file. Raises: MalformedPlan, DiskFault."""
     data = files.read_whole(path, MOST_BYTES)
     if data is None:
         raise MalformedPlan(f"{path}: there is no such file")
@@ -220,7 +220,7 @@ def _parse_yaml(data: bytes) -> Any:
 
 
 def decode_plan(document: Any, digest: str) -> MigrationPlan:
-    """The plan of a parsed document. Raises: MalformedPlan, MalformedDocument."""
+    """Builds the plan from a parsed document. Raises: MalformedPlan, MalformedDocument."""
     fields = read_mapping(document, "the plan")
     if fields.get("version") != VERSION:
         raise MalformedPlan(f"version {VERSION} expected, found {fields.get('version')!r}")
@@ -261,7 +261,7 @@ def _decode_state(fields: Mapping[str, Any]) -> ClusterState:
         "scram_credentials": fields.get("scram_credentials"),
         "features": {METADATA_VERSION: fields.get("metadata_version")},
     }
-    _, state = decode_state(document, 0)
+    _, state = decode_document(document, 0)
     return replace(state, acls=number_acls(list(state.acls)))
 
 
@@ -272,7 +272,7 @@ def _decode_quota(value: Any) -> dict[str, Any]:
 
 
 def _read_rate(value: Any) -> float:
-    """YAML takes 1e+16 for a text."""
+    """Reads a rate, which may be a text: YAML parses 1e+16 as one."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -315,7 +315,7 @@ def _acl_codes(value: Any) -> list[Any]:
 
 
 def _read_text(value: Any, place: str) -> str:
-    """YAML takes words such as `no` and `1e3` for other things where they stand without quotes."""
+    """Reads a text. It has to be quoted if YAML would parse it as another type, such as `no`."""
     if not isinstance(value, str):
         raise MalformedPlan(f"{place}: a text in quotes expected, found {value!r:.100}")
     return value

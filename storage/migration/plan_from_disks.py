@@ -1,8 +1,8 @@
-"""A cluster whose ZooKeeper is gone, as its disks alone say it.
+"""Makes a plan for a cluster that has lost its ZooKeeper, from its disks alone.
 
-The replica with the highest leader epoch, then the highest end, leads and is the ISR alone. Other replicas with batches
-of magic 0 or 1 carry no epochs, and would not notice that they differ from the leader: they are set aside, and fetched
-again. Settings are not known, so that everything is kept.
+The replica with the highest leader epoch, and among those the highest end offset, becomes the leader and the only ISR.
+Batches of magic 0 or 1 have no epochs, so another replica with such batches would not notice that it differs from the
+leader: it is set aside and fetched again. The settings are unknown, so every topic keeps all its records.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters, find_or_make_cluster_id
 from .plan_check import faults_of_ids
-from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, find_double_replicas, find_strays
+from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, describe_double_replicas, describe_strays
 
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 INTERNAL = {
@@ -29,10 +29,10 @@ INTERNAL = {
         "unclean.leader.election.enable": "false",
     },
 }
-"""As Kafka makes these topics. `min.insync.replicas` is 1, so that the one replica that is left can go on."""
+"""Kafka's settings for these topics, but `min.insync.replicas` is 1, so that a single remaining replica can work."""
 MAGIC_WITH_EPOCHS = 2
 MOST_PARTITIONS = 200_000
-"""Of a topic, more than any cluster had: a folder that somebody named by a date looks like a partition."""
+"""The most partitions of a topic, more than any real cluster has: a folder named by a date looks like a partition."""
 UNKNOWN_SETTINGS = (
     "the settings of topics: all of them keep everything now (cleanup.policy=delete, retention.ms=-1); set them in "
     "this plan, or in Kafka"
@@ -43,7 +43,7 @@ Replicas = dict[int, FolderSurvey]
 
 
 def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms: int) -> MigrationPlan:
-    """Raises: RefusedDirectory."""
+    """Makes the plan. Raises: RefusedDirectory."""
     plan = MigrationPlan(
         release=release,
         cluster_id=find_or_make_cluster_id(brokers),
@@ -70,12 +70,12 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
     )
     _plan_folders_to_set_aside(plan, topics)
     plan.stops += [
-        *find_double_replicas(brokers),
+        *describe_double_replicas(brokers),
         *_describe_missing_partitions(plan.state),
         *faults_of_ids(plan.state),
     ]
     plan.lost += _describe_different_replicas(plan.state, topics)
-    plan.notes += [f"set aside by Kafka: {line}" for line in find_strays(plan, frozenset())]
+    plan.notes += [f"set aside by Kafka: {line}" for line in describe_strays(plan, frozenset())]
     return plan
 
 
@@ -89,7 +89,7 @@ def _make_topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:
 
 
 def _most_common_topic_id(partitions: Mapping[int, Replicas]) -> UUID:
-    """The id that most folders have; a new one if none has any."""
+    """The topic id that most folders have; a new one if no folder has one."""
     folders = [folder for replicas in partitions.values() for folder in replicas.values()]
     ids = Counter(folder.topic_id for folder in folders if folder.topic_id is not None)
     return ids.most_common(1)[0][0] if ids else uuid4()

@@ -1,8 +1,8 @@
-"""A plan of what ZooKeeper says and what lies on the disks.
+"""Makes a plan from ZooKeeper's data and the disks.
 
-Leader and ISR are ZooKeeper's. A broker leaves the ISR where its disks lack the folder, none enters it; the leader is
-one of the ISR whose disks are in the plan. The epoch is above ZooKeeper's and every one on a disk, since a leader drops
-the history of a higher one.
+Leader and ISR are taken from ZooKeeper. A broker whose disks lack the partition's folder is removed from the ISR; none
+is added. The leader is a broker of the ISR whose disks are in the plan. The leader epoch is above that in ZooKeeper and
+all those on the disks, since a leader drops the history of higher epochs.
 """
 
 from collections import Counter
@@ -24,30 +24,30 @@ from ..zookeeper.znode_topics import ZookeeperTopic
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters, find_or_make_cluster_id
-from .release_preparation import INDEX_BYTES, RELEASES, Preparation, raise_index_bytes
+from .release_preparation import INDEX_BYTES, RELEASES, ReleasePreparation, raise_index_bytes
 
 DEFAULT_INDEX_BYTES = "log.index.size.max.bytes"
 INDEX_INTERVAL = "index.interval.bytes"
 INT_DIGITS = 10
 LEAST_BATCH_BYTES = 26
-"""Of a message of format v0 without key and value."""
+"""The size of a message of format v0 without key and value."""
 SPARE_ENTRIES = 2
-"""A recovery leaves one free in a time index, and ends with one for the largest timestamp."""
+"""A recovery leaves one entry of a time index free, and adds one for the largest timestamp."""
 ENCRYPTED = "encryptedPassword:"
 NAMES_SHOWN = 5
 SPARE_PRODUCER_IDS = 1_000_000
-"""Left out above the highest that is known: ids were given that nobody has written with yet, and after an undo the old
-brokers go on where ZooKeeper stands. A new producer whose id another had would have its first batches taken for
-duplicates.
+"""The number of producer ids that are skipped above the highest known one. Some ids were handed out and not used yet,
+and after an undo the old brokers continue from ZooKeeper's. The first batches of a producer whose id another one had
+would be taken for duplicates.
 """
 
 Replicas = Mapping[int, FolderSurvey]
-"""The folders of a partition by broker."""
+"""The folders of a partition, by broker id."""
 
 
 @dataclass(slots=True)
 class PlanMaking:
-    """Makes a plan of the brokers whose directories were surveyed. Raises: RefusedDirectory."""
+    """Makes a plan for brokers whose directories were surveyed."""
 
     brokers: Mapping[int, PlannedBroker]
     release: str
@@ -59,7 +59,7 @@ class PlanMaking:
     _unsafe: list[str] = field(default_factory=list)
 
     def make(self, cluster: KafkaCluster, source: str) -> MigrationPlan:
-        """The plan with what ZooKeeper says."""
+        """Makes the plan with the data of ZooKeeper. Raises: RefusedDirectory."""
         self._check_cluster(cluster)
         plan = MigrationPlan(
             release=self.release,
@@ -70,10 +70,10 @@ class PlanMaking:
             voters=choose_voters(list(self.brokers)),
         )
         self._group_replicas()
-        plan.stops += find_double_replicas(self.brokers)
+        plan.stops += describe_double_replicas(self.brokers)
         topics = {name: topic for name, topic in cluster.topics.items() if name not in cluster.deleted_topics}
-        plan.state = self._prepare(plan, self._make_state(cluster, topics))
-        self._explain(plan, cluster)
+        plan.state = self._adapt_to_release(plan, self._make_state(cluster, topics))
+        self._add_explanations(plan, cluster)
         return plan
 
     def _check_cluster(self, cluster: KafkaCluster) -> None:
@@ -116,7 +116,7 @@ class PlanMaking:
         )
 
     def _find_topic_id(self, name: str) -> UUID:
-        """Of the folders, where a later Kafka had begun to write it; else a new one."""
+        """The topic id in the folders, if a later Kafka has begun to write it; else a new one."""
         found = (each.topic_id for broker in self.brokers.values() for each in broker.folders if each.topic == name)
         return next((topic_id for topic_id in found if topic_id is not None), None) or uuid4()
 
@@ -150,9 +150,9 @@ class PlanMaking:
             self._unsafe.append(label)
         return left or isr
 
-    def _prepare(self, plan: MigrationPlan, state: ClusterState) -> ClusterState:
-        """The settings that the release takes, with a line for each change."""
-        preparation = Preparation(release=RELEASES[self.release], lines=plan.changes)
+    def _adapt_to_release(self, plan: MigrationPlan, state: ClusterState) -> ClusterState:
+        """The state with the settings that the release takes; adds a line to the plan for each change."""
+        preparation = ReleasePreparation(release=RELEASES[self.release], lines=plan.changes)
         prepared = preparation.prepare(
             replace(
                 state,
@@ -169,7 +169,7 @@ class PlanMaking:
         return prepared
 
     def _raise_index_bytes(self, state: ClusterState, lines: list[str]) -> None:
-        """Has room for the indexes on the disks: in each topic's setting, and where it has none in the brokers'."""
+        """Raises the index sizes to what the indexes on the disks need: in each topic's settings, or the default."""
         folders: dict[str, list[FolderSurvey]] = {}
         for each in (folder for broker in self.brokers.values() for folder in broker.folders):
             folders.setdefault(each.topic, []).append(each)
@@ -190,11 +190,11 @@ class PlanMaking:
                 f"broker {broker_id}", DEFAULT_INDEX_BYTES, configs, by_default, lines
             )
 
-    def _explain(self, plan: MigrationPlan, cluster: KafkaCluster) -> None:
+    def _add_explanations(self, plan: MigrationPlan, cluster: KafkaCluster) -> None:
         plan.stops += self._list_stops(cluster)
         plan.lost += self._list_losses(cluster)
         plan.notes += self._list_notes(cluster)
-        plan.notes += [f"set aside by Kafka: {line}" for line in find_strays(plan, cluster.deleted_topics)]
+        plan.notes += [f"set aside by Kafka: {line}" for line in describe_strays(plan, cluster.deleted_topics)]
 
     def _list_stops(self, cluster: KafkaCluster) -> Iterator[str]:
         if cluster.is_migrating:
@@ -238,8 +238,8 @@ class PlanMaking:
             yield f"{deleted} folders of deleted topics (-delete) are deleted by Kafka, as the old broker would have"
 
 
-def find_double_replicas(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
-    """A line for each partition that a broker has twice."""
+def describe_double_replicas(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
+    """Yields a line for each partition that a broker has twice."""
     for broker_id, broker in brokers.items():
         counts = Counter((each.topic, each.partition) for each in broker.folders)
         for (topic, partition), count in counts.items():
@@ -251,7 +251,7 @@ def find_double_replicas(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
 
 
 def index_bytes(folders: Sequence[FolderSurvey], configs: Mapping[str, str], defaults: Mapping[str, str]) -> int:
-    """The bytes that Kafka needs for an index of the topic: what is there, or what a recovery may put there."""
+    """The index size that Kafka needs for the topic: for the existing entries, or those that a recovery may write."""
     text = configs.get(INDEX_INTERVAL, defaults.get(f"log.{INDEX_INTERVAL}", ""))
     interval = int(text) if text.isdecimal() and len(text) <= INT_DIGITS else DEFAULT_INDEX_INTERVAL_BYTES
     recovered = max((each.recovered_bytes for each in folders), default=0)
@@ -260,16 +260,16 @@ def index_bytes(folders: Sequence[FolderSurvey], configs: Mapping[str, str], def
 
 
 def number_acls(acls: Sequence[Acl]) -> dict[Acl, UUID]:
-    """Each rule under an id, the same each time."""
+    """The ACLs with their ids, which are the same at each call."""
     return {acl: uuid5(UUID(int=0), repr(acl)) for acl in acls}
 
 
 def drop_unreadable_settings(
     name: str, configs: Mapping[str, str], lines: list[str], *, has_tiers: bool = True
 ) -> dict[str, str]:
-    """The settings of a topic that can be understood; one that cannot keeps all of Kafka from starting.
+    """The settings of a topic without unreadable ones, with which Kafka would not start; adds a line for each of those.
 
-    `has_tiers`: they are for Kafka, which keeps segments elsewhere where a topic says so; stepdown does not.
+    `has_tiers`: the settings are for Kafka, which has tiered storage; stepdown has not.
     """
     kept = {}
     for key, value in configs.items():
@@ -291,8 +291,8 @@ def _drop_secrets(owner: str, configs: Mapping[str, str], lost: list[str]) -> di
     return {key: value for key, value in configs.items() if key not in secret}
 
 
-def find_strays(plan: MigrationPlan, deleted: frozenset[str]) -> list[str]:
-    """The folders that Kafka will call `-stray`, and why."""
+def describe_strays(plan: MigrationPlan, deleted: frozenset[str]) -> list[str]:
+    """A line for each folder that Kafka will rename to `-stray`, with the reason."""
     found = []
     for broker_id, broker in plan.brokers.items():
         for each in broker.folders:

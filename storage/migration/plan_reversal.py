@@ -1,12 +1,12 @@
-"""Takes back what applying a plan wrote, as the journal of each directory knows it.
+"""Undoes an applied plan, with the journal of each directory.
 
-After Kafka has started there may be more: folders that it called `-stray`, and others that it made in their place.
-Those are removed where nothing was written into them, and the first get their names back. What Kafka wrote into
+If Kafka has started meanwhile, it may have renamed folders to `-stray` and made others in their place. The new folders
+are removed if they have no records, and the `-stray` ones get their names back. Records that Kafka wrote into
 partitions, and topics that it made, stay.
 
-Leader epochs that Kafka began are forgotten: the old brokers go on from those of ZooKeeper, which are lower, and a
-leader drops from its history what is above its own. Its followers, which have it still, would then ask for epochs that
-nobody knows, and never come back into the ISR (`LeaderEpochFileCache.assign`, 2.8.2).
+Leader epochs that Kafka began are removed. The old brokers continue with the lower epochs of ZooKeeper, and a leader
+drops the history of epochs above its own. Followers that still have that history would ask for epochs that the leader
+does not know, and never return to the ISR (`LeaderEpochFileCache.assign`, 2.8.2).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ class PlanReversal:
         self._say = say
 
     def undo(self) -> None:
-        """Raises: RefusedDirectory before any change; DiskFault."""
+        """Undoes the plan. Raises: RefusedDirectory before any change; DiskFault."""
         brokers = find_local_brokers(self._files, self._plan, needs_all=False)
         planned = [directory.path for broker in brokers for directory in broker.directories]
         paths = [path for path in planned if self._files.exists(f"{path}/{META_PROPERTIES}")]
@@ -51,30 +51,30 @@ class PlanReversal:
         self._check_epochs([journal for _, journal in found])
         with hold_locks(self._files, [path for path, _ in found]):
             renames = {path: self._check_renames(path, journal) for path, journal in found}
-            # Kafka starts no more from here on, whatever comes between.
+            # From here on Kafka does not start any more, even if this is interrupted.
             for path, journal in found:
                 self._restore_meta_properties(path, journal.meta_properties)
             for path, journal in found:
-                self._restore(path, journal, renames[path])
+                self._restore_folders(path, journal, renames[path])
         for path, journal in found:
-            self._finish(path, journal)
+            self._remove_journal_and_report(path, journal)
 
     def _check_epochs(self, journals: Sequence[UndoJournal]) -> None:
-        """Of a plan that was edited since."""
+        """Raises: RefusedDirectory if the plan was edited since it was applied, and its leader epochs are too low."""
         is_other = any(journal.plan != self._plan.digest for journal in journals)
         faults = list(faults_of_epochs(self._plan)) if is_other else []
         if faults:
             raise RefusedDirectory(f"the plan was changed since it was applied: {faults[0]}")
 
     def _restore_meta_properties(self, path: str, data: bytes) -> None:
-        """Nothing is written where nothing has changed: the disk may be full, which `apply` stopped at."""
+        """Writes the file unless it is unchanged: `apply` may have stopped because the disk is full."""
         name = f"{path}/{META_PROPERTIES}"
         self._files.remove(f"{name}.tmp")
         if self._files.read_whole(name, MOST_META_BYTES) != data:
             self._files.replace(name, data)
 
     def _check_renames(self, path: str, journal: UndoJournal) -> list[tuple[str, str]]:
-        """The folders to rename, new name and old one. Raises: RefusedDirectory where records would be lost."""
+        """The folders to rename: current name and old name. Raises: RefusedDirectory if records would be lost."""
         renames = [*self._find_renames(path, journal)]
         filled = [old for _, old in renames if self._has_records(f"{path}/{old}")]
         if filled:
@@ -99,7 +99,7 @@ class PlanReversal:
         names = (name for name in self._files.names(folder) if name.endswith(LOG))
         return any(self._files.size(f"{folder}/{name}") for name in names)
 
-    def _restore(self, path: str, journal: UndoJournal, renames: list[tuple[str, str]]) -> None:
+    def _restore_folders(self, path: str, journal: UndoJournal, renames: list[tuple[str, str]]) -> None:
         files = self._files
         for new, old in renames:
             files.remove_directory(f"{path}/{old}")
@@ -124,7 +124,7 @@ class PlanReversal:
                 LeaderEpochs(files, f"{path}/{entry.name}").truncate_from_epoch(planned)
         files.sync_file_system(path)
 
-    def _finish(self, path: str, journal: UndoJournal) -> None:
+    def _remove_journal_and_report(self, path: str, journal: UndoJournal) -> None:
         if not journal.had_lock:
             self._files.remove(f"{path}/{LOCK}")
         self._files.remove(f"{path}/{JOURNAL}")
@@ -136,7 +136,7 @@ class PlanReversal:
 
 
 def _name_before_stray(name: str, names: frozenset[str]) -> str:
-    """What a folder was called before Kafka called it `-stray`; long names are cut. "" for any other."""
+    """The name of a folder before Kafka renamed it to `-stray`, which cuts long names; "" for any other folder."""
     if not name.endswith(STRAY_DIRECTORY):
         return ""
     stem = name[: -len(STRAY_DIRECTORY) - _UNIQUE]

@@ -1,6 +1,6 @@
-"""What Kafka of a release refuses or misreads in the metadata, and what takes its place.
+"""Adapts metadata to a release of Kafka: replaces settings that it refuses or misreads.
 
-One setting out of range keeps all of Kafka from starting ("Error starting LogManager"). Sources: `LogConfig` of Kafka
+A single setting out of range keeps Kafka from starting ("Error starting LogManager"). Sources: `LogConfig` of Kafka
 3.9.1 and 4.4.0 (KIP-1030: segment.bytes; KIP-724, KIP-937: settings that 4.0 removed), `MetadataVersion`.
 """
 
@@ -21,7 +21,7 @@ LEAST: Mapping[str, int] = {
     "local.retention.ms": -2,
     "local.retention.bytes": -2,
 }
-"""An entry of a time index has 12 bytes: of less Kafka makes no index, although it takes 4 as a setting."""
+"""The least values. An entry of a time index has 12 bytes, so Kafka cannot use 4, although it accepts that setting."""
 LEAST_IN_4: Mapping[str, int] = {**LEAST, "segment.bytes": 1 << 20}
 TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
@@ -33,9 +33,9 @@ OF_STEPDOWN = "stepdown."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A release of Kafka: the levels of metadata.version that it opens, the least values, the settings it lacks.
+    """A release of Kafka: its levels of metadata.version, the least values of settings, and the settings it removed.
 
-    `refuses_unknown`: a topic with a setting that it does not know cannot be changed any more (INVALID_CONFIG).
+    `refuses_unknown`: a topic with a setting that the release does not know cannot be changed (INVALID_CONFIG).
     """
 
     name: str
@@ -64,33 +64,33 @@ RELEASES = {
 
 
 class MetadataTooNew(ValueError):
-    """The metadata have a level that the release does not open, and that cannot be lowered."""
+    """The metadata.version is above those of the release, and cannot be lowered."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Preparation:
-    """Settings for `release`; `lines` say what is different, one for each setting."""
+class ReleasePreparation:
+    """Adapts a state to `release`; it adds a line to `lines` for each changed setting."""
 
     release: Release
     lines: list[str] = field(default_factory=list)
 
     def prepare(self, state: ClusterState) -> ClusterState:
-        """The state that the release takes. Raises: MetadataTooNew."""
+        """The adapted state. Raises: MetadataTooNew."""
         return replace(
             state.copy(),
-            features=self._features(state),
+            features=self._adapt_features(state),
             topics={
-                name: replace(topic, configs=self.topic_configs(name, topic.configs))
+                name: replace(topic, configs=self.adapt_topic_configs(name, topic.configs))
                 for name, topic in state.topics.items()
             },
-            cluster_configs=self.broker_configs("all brokers", state.cluster_configs),
+            cluster_configs=self.adapt_broker_configs("all brokers", state.cluster_configs),
             configs_of_brokers={
-                broker_id: self.broker_configs(f"broker {broker_id}", configs)
+                broker_id: self.adapt_broker_configs(f"broker {broker_id}", configs)
                 for broker_id, configs in state.configs_of_brokers.items()
             },
         )
 
-    def _features(self, state: ClusterState) -> dict[str, int]:
+    def _adapt_features(self, state: ClusterState) -> dict[str, int]:
         level, release = state.metadata_version, self.release
         if level > release.highest_level:
             raise MetadataTooNew(
@@ -102,12 +102,12 @@ class Preparation:
         self.lines.append(f"metadata.version {level} becomes {HIGHEST_METADATA_VERSION}")
         return {**state.features, METADATA_VERSION: HIGHEST_METADATA_VERSION}
 
-    def topic_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
-        """The settings of a topic without those that the release does not know, and within its limits."""
+    def adapt_topic_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
+        """The settings of a topic, without those that the release does not know, and within its limits."""
         return self._adapt_settings(owner, configs, {name: name for name in TOPIC_KEYS})
 
-    def broker_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
-        """The same for dynamic settings of brokers. What refers to a config provider (KIP-421) stays as it is."""
+    def adapt_broker_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
+        """The same for dynamic settings of brokers. Values that refer to a config provider (KIP-421) stay unchanged."""
         names = {key.synonyms[0]: name for name, key in TOPIC_KEYS.items() if key.synonyms}
         provided = {name: value for name, value in configs.items() if PROVIDED in value}
         return (
@@ -116,7 +116,7 @@ class Preparation:
         )
 
     def _adapt_settings(self, owner: str, configs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-        """`names`: the topic setting that each setting is."""
+        """`names` maps the name of each setting to that of the topic setting."""
         settled: dict[str, str] = {}
         for name, value in configs.items():
             topic_name = names.get(name, name)
@@ -135,7 +135,7 @@ class Preparation:
     def _replacing_settings(
         self, owner: str, name: str, value: str, configs: Mapping[str, str]
     ) -> Iterator[tuple[str, str]]:
-        """The two limits that took the place of one."""
+        """Yields the two limits that replaced the setting of the timestamp difference."""
         if not name.endswith(TIMESTAMP_DIFFERENCE):
             return
         prefix = name.removesuffix(TIMESTAMP_DIFFERENCE)
@@ -155,10 +155,10 @@ class Preparation:
 def raise_index_bytes(
     owner: str, name: str, configs: Mapping[str, str], index_bytes: int, lines: list[str]
 ) -> dict[str, str]:
-    """The settings with `name` at least `index_bytes`, what an index on a disk needs.
+    """The settings with `name` raised to at least `index_bytes`, which an index on a disk needs.
 
-    Kafka gives the indexes of the last segment the size that is set when it opens a log: entries beyond it stop its
-    start (`LogSegment.resizeIndexes`, `AbstractIndex.resize`), and so does a recovery that needs more
+    When Kafka opens a log, it resizes the indexes of the last segment to this setting. It does not start if there are
+    more entries (`LogSegment.resizeIndexes`, `AbstractIndex.resize`), or if a recovery needs more
     (`LogSegment.recover`, `OffsetIndex.append`).
     """
     value = configs.get(name)
@@ -177,7 +177,7 @@ def _is_whole_number(text: str) -> bool:
 
 
 def describe_partitions_without_replicas(state: ClusterState) -> Iterator[str]:
-    """A line for each topic with partitions whose replicas are not known: Kafka starts, and leads them nowhere."""
+    """Yields a line for each topic with partitions of unknown replicas: in Kafka these have no leader."""
     for name, topic in state.topics.items():
         count = sum(not record.replicas for record in topic.replicas)
         if count:

@@ -1,4 +1,4 @@
-"""The lines of server.properties that a node of Kafka needs for metadata that were written for it."""
+"""The lines of server.properties that a node of Kafka needs for the migrated metadata."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from ..metadata.cluster_state import ClusterState
 
 CONTROLLER = "CONTROLLER"
 PROTOCOLS = f"{CONTROLLER}:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
-"""Kafka asks for the controllers' protocol as soon as a listener of clients is not PLAINTEXT (`KafkaConfig`, 3.9)."""
+"""Kafka requires the controllers' protocol as soon as a clients' listener is not PLAINTEXT (`KafkaConfig`, 3.9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNode:
-    """A node, its log directories in order, and where it listens."""
+    """A node, its log directories in order, and its addresses."""
 
     node_id: int
     directories: Sequence[str]
@@ -31,9 +31,9 @@ def server_properties(
     brokers: int = 1,
     has_voters: bool = False,
 ) -> list[str]:
-    """What the node needs beside its own settings; `counts` are settings of numbers of partitions.
+    """The lines that the node needs beside its own settings; `counts` are settings for numbers of partitions.
 
-    `has_voters`: the metadata name the voters, so that the node asks one of them who leads.
+    `has_voters`: the metadata name the voters, so the lines only have bootstrap servers.
     """
     is_voter = any(each.node_id == node.node_id for each in voters)
     replicas = min(3, brokers)

@@ -1,13 +1,13 @@
-"""`stepdown-migration.json` in each log directory: what applying a plan changes there, written before any change.
+"""`stepdown-migration.json` in each log directory: the changes that a plan makes there, written before any of them.
 
     {"version": 1, "plan": sha256 of the plan, "broker": 1,
      "meta_properties": base64 of the file as it was,
-     "names": […],               what was in the directory
+     "names": […],               all names in the directory
      "had_lock": true,
      "set_aside": {"a-0": "a-0.….-stray"},     folders that are renamed
      "topic_ids": ["a-0"]}       folders that get a partition.metadata
 
-With it the way back needs nothing else, also when it is taken half way, or after Kafka has started.
+It is all that undoing the plan needs, even half way through applying it or after Kafka has started.
 """
 
 import json
@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoJournal:
-    """What one log directory was like, and what is changed in it."""
+    """The state of one log directory before the plan, and the plan's changes in it."""
 
     plan: str
     broker_id: int
@@ -54,7 +54,7 @@ def write_journal(files: Files, directory: str, journal: UndoJournal) -> None:
 
 
 def read_journal(files: Files, directory: str) -> UndoJournal | None:
-    """None where no plan was applied. Raises: DiskFault."""
+    """Reads the journal; None if no plan was applied. Raises: DiskFault."""
     path = f"{directory}/{JOURNAL}"
     data = files.read_whole(path, MOST_BYTES)
     if data is None:

@@ -1,1 +1,1 @@
-"""What a log remembers of producers (KIP-98): sequences, open transactions, snapshots."""
+"""The producer state of a log (KIP-98): sequence numbers, open transactions, snapshots."""

@@ -1,9 +1,9 @@
-"""The one record of a control batch that ends a transaction.
+"""The single record of a control batch that ends a transaction.
 
     key    int16 version 0 | int16 type: 0 ABORT, 1 COMMIT
     value  int16 version 0 | int32 epoch of the transaction coordinator
 
-Source: Kafka 3.9 `EndTransactionMarker`, `ControlRecordType`. Other types of control record end nothing.
+Source: Kafka 3.9 `EndTransactionMarker`, `ControlRecordType`. Control records of other types end no transaction.
 """
 
 from struct import Struct
@@ -21,14 +21,14 @@ _MAX_VARINT_BYTES = 10
 
 
 class Marker(NamedTuple):
-    """How a transaction ended, and which coordinator said so."""
+    """How a transaction ended, and the epoch of the coordinator that ended it."""
 
     is_abort: bool
     coordinator_epoch: int
 
 
 def parse_marker(records: Buffer) -> Marker | None:
-    """The marker in the records part of an uncompressed control batch; None for an empty one or another type.
+    """Parses the marker in the body of an uncompressed control batch; None for an empty batch or another type.
 
     Raises: InvalidRecord when the record is not whole.
     """

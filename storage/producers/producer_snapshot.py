@@ -1,4 +1,4 @@
-"""`<offset>.snapshot`: the producers of a log as they were at that offset.
+"""`<offset>.snapshot`: the producer state of a log at that offset.
 
     | offset | size | field                                          |
     | 0      | 2    | version, 1                                     |
@@ -37,11 +37,11 @@ _logger = logging.getLogger(__name__)
 
 
 class CorruptSnapshot(DiskFault):
-    """A snapshot file that cannot be used."""
+    """The snapshot file cannot be used."""
 
 
 def encode_snapshot(producers: Collection[ProducerEntry]) -> bytes:
-    """The bytes of a snapshot file."""
+    """Encodes a snapshot file."""
     body = bytearray(len(producers).to_bytes(4, "big"))
     for entry in producers:
         last = entry.batches[-1] if entry.batches else BatchSequence(-1, NO_OFFSET, 0, -1)
@@ -53,7 +53,7 @@ def encode_snapshot(producers: Collection[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
-    """The entries of a snapshot file.
+    """Decodes the entries of a snapshot file.
 
     Raises: CorruptSnapshot.
     """
@@ -82,7 +82,7 @@ def _decode_entry(fields: tuple[int, ...]) -> ProducerEntry:
 
 
 class Snapshots:
-    """The snapshot files of one log, known by their offsets."""
+    """The producer snapshots of one log; `offsets` has the offset of each file, ascending."""
 
     __slots__ = ("_directory", "_files", "offsets")
 
@@ -92,7 +92,7 @@ class Snapshots:
         self.offsets = sorted(offsets)
 
     @property
-    def latest(self) -> int | None:
+    def latest_offset(self) -> int | None:
         """The offset of the newest snapshot."""
         return self.offsets[-1] if self.offsets else None
 
@@ -100,22 +100,22 @@ class Snapshots:
         return segment_file_path(self._directory, offset, SNAPSHOT)
 
     def take(self, offset: int, producers: Collection[ProducerEntry], *, sync: bool) -> None:
-        """Write the state at `offset`, unless there is a snapshot of it or of a later one."""
+        """Writes the state at `offset`, unless there is a snapshot of this or a later offset."""
         if not self.offsets or self.offsets[-1] < offset:
             self.retake(offset, producers, sync=sync)
 
     def retake(self, offset: int, producers: Collection[ProducerEntry], *, sync: bool) -> None:
-        """Write the state at `offset` in place of what was there."""
+        """Writes the state at `offset`, in place of an existing snapshot."""
         self.write(offset, encode_snapshot(producers), sync=sync)
 
     def write(self, offset: int, data: bytes, *, sync: bool) -> None:
-        """The same with what `encode_snapshot` made of it."""
+        """Writes the state at `offset` from `data`, which `encode_snapshot` made."""
         self._files.replace(self.path(offset), data, sync=sync)
         if offset not in self.offsets:
             insort(self.offsets, offset)
 
     def read_latest(self, up_to: int) -> tuple[int, list[ProducerEntry]] | None:
-        """The newest usable snapshot not above `up_to`; unusable ones on the way are deleted."""
+        """Reads the newest usable snapshot at or below `up_to`: its offset and entries. Deletes newer unusable ones."""
         for offset in [offset for offset in reversed(self.offsets) if offset <= up_to]:
             try:
                 data = self._files.read_whole(self.path(offset), MAX_SNAPSHOT_BYTES)
@@ -131,12 +131,12 @@ class Snapshots:
         self.offsets.remove(offset)
 
     def remove_outside(self, start: int, end: int) -> None:
-        """Delete those below `start` and those above `end`."""
+        """Deletes the snapshots below `start` and those above `end`."""
         for offset in [offset for offset in self.offsets if offset < start or offset > end]:
             self.remove(offset)
 
     def remove_strays(self, base_offsets: Collection[int]) -> None:
-        """Delete those that belong to no segment, except one after all segments (from a clean stop)."""
+        """Deletes the snapshots that belong to no segment, except the last one above all segments (of a clean stop)."""
         newest_base = max(base_offsets, default=-1)
         strays = [offset for offset in self.offsets if offset not in base_offsets]
         for offset in strays:

@@ -1,12 +1,12 @@
-"""What a log remembers of each producer: epoch, last sequences, open transaction (KIP-98).
+"""The state of each producer of a log: epoch, last sequence numbers, open transaction (KIP-98).
 
-    sequence check of a client's batch               answer
-    same epoch, one of the last 5 batches again      duplicate: success with the offsets of then
+    a client's batch                                 response
+    same epoch, repeats one of the last 5 batches    duplicate: success with the offsets of that batch
     epoch below the known one                        INVALID_PRODUCER_EPOCH 47
     epoch above, first sequence not 0                OUT_OF_ORDER_SEQUENCE_NUMBER 45
     same epoch, sequence not last + 1                OUT_OF_ORDER_SEQUENCE_NUMBER 45
     no transaction marker while one is open          INVALID_TXN_STATE 48
-    producer unknown                                 any sequence is taken
+    unknown producer                                 any sequence is accepted
 
 Source: Kafka 3.9 `ProducerStateManager`, `ProducerAppendInfo`, `ProducerStateEntry`.
 """
@@ -27,8 +27,8 @@ _MOST_OF_RECORDS = 1 << 62
 
 
 def highest_producer_id(ids: Iterable[int]) -> int:
-    """The highest of ids found in records, -1 for none. A client may write any id: of the upper half none counts, since
-    no coordinator comes so far, and the ids above it would be used up by one record."""
+    """The highest of these ids, -1 for none. Ids of the upper half of the range are ignored: no coordinator hands them
+    out, but a client may write any id, and after a single such record few ids would be left."""
     return max((each for each in ids if each < _MOST_OF_RECORDS), default=-1)
 
 
@@ -50,7 +50,7 @@ class BatchSequence(NamedTuple):
 
 
 class CompletedTransaction(NamedTuple):
-    """A transaction and its marker; offsets include both ends."""
+    """A completed transaction; `last_offset` is that of its marker."""
 
     producer_id: int
     first_offset: int
@@ -59,8 +59,10 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerEntry:
-    """What is known of one producer; `transaction_first_offset` is -1 without an open transaction. `captures`: how
-    often all producers had been captured when this was made."""
+    """The state of one producer; `transaction_first_offset` is -1 without an open transaction.
+
+    `captures`: the number of captures of all producers before this entry was made.
+    """
 
     __slots__ = (
         "batches",
@@ -111,7 +113,7 @@ class ProducerEntry:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
     def duplicate_of(self, batch: PreparedAppend) -> BatchSequence | None:
-        """The remembered batch that has exactly these sequences, if there is one."""
+        """The known batch with exactly the same sequence numbers, or None."""
         if batch.producer_epoch != self.epoch:
             return None
         last_sequence = batch.last_sequence
@@ -134,24 +136,24 @@ class ProducerEntry:
 
 
 class ProducerStates:
-    """The producers of one log, complete up to the log's end."""
+    """The producers of one log, as of the log's end."""
 
     __slots__ = ("_captures", "_ongoing", "_unreplicated", "name", "producers")
 
     def __init__(self, name: str) -> None:
-        """`name` is that of the log, for messages."""
+        """`name`: the name of the log, for messages."""
         self.name = name
         self.producers: dict[int, ProducerEntry] = {}
-        # First offset -> producer id of open transactions, ascending as transactions begin at the log's end.
+        # First offset -> producer id of open transactions; ascending, since transactions begin at the log's end.
         self._ongoing: dict[int, int] = {}
-        # Completed ones whose markers may lie above the high watermark.
+        # Completed transactions whose markers may be at or above the high watermark.
         self._unreplicated: list[CompletedTransaction] = []
         self._captures = 0
 
     # Before a batch is written
 
     def find_duplicate(self, batch: PreparedAppend) -> BatchSequence | None:
-        """The batch of which this one is a repetition, or None when it may be appended.
+        """The earlier batch that this one repeats, or None when it may be appended.
 
         Raises: ApiError 45, 47, 48.
         """
@@ -193,10 +195,7 @@ class ProducerStates:
             )  # fmt: skip
 
     def check_marker(self, producer_id: int, marker: Marker) -> None:
-        """Accept a transaction marker from this coordinator.
-
-        Raises: ApiError 52 when a later coordinator already wrote one.
-        """
+        """Checks the coordinator epoch of a marker. Raises: ApiError 52 when a later coordinator already wrote one."""
         entry = self.producers.get(producer_id)
         if entry is not None and entry.coordinator_epoch > marker.coordinator_epoch:
             raise ApiError(
@@ -214,7 +213,7 @@ class ProducerStates:
         self, producer_id: int, epoch: int, last_sequence: int, *, first_offset: int, last_offset: int, timestamp: int,
         is_transactional: bool,
     ) -> None:  # fmt: skip
-        """Remember a data batch that is in the log."""
+        """Adds a data batch that is in the log."""
         entry = self._entry_to_change(producer_id)
         entry.add(epoch, BatchSequence(last_sequence, last_offset, last_offset - first_offset, timestamp))
         if is_transactional and entry.transaction_first_offset < 0:
@@ -224,7 +223,7 @@ class ProducerStates:
     def add_marker(
         self, producer_id: int, epoch: int, marker: Marker, *, offset: int, timestamp: int
     ) -> CompletedTransaction | None:
-        """Remember a marker that is in the log; the transaction it ends, None when it had no data here."""
+        """Adds a marker that is in the log; returns the transaction that it ends, None if that has no data here."""
         entry = self._entry_to_change(producer_id)
         first_offset = entry.transaction_first_offset
         entry.set_epoch(epoch)
@@ -236,14 +235,14 @@ class ProducerStates:
         return CompletedTransaction(producer_id, first_offset, offset, marker.is_abort)
 
     def stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """The last stable offset once this transaction is over."""
+        """The last stable offset after this transaction has ended."""
         for first_offset, producer_id in self._ongoing.items():
             if producer_id != completed.producer_id:
                 return first_offset
         return completed.last_offset + 1
 
     def complete(self, completed: CompletedTransaction) -> None:
-        """Close the transaction; it stays unstable until the high watermark passes its marker."""
+        """Ends the transaction; it stays unstable until the high watermark passes its marker."""
         self._ongoing.pop(completed.first_offset, None)
         self._unreplicated.append(completed)
 
@@ -256,7 +255,7 @@ class ProducerStates:
         return entry
 
     def capture(self) -> tuple[ProducerEntry, ...]:
-        """All producers as they are now, for another thread: what changes later is changed in a copy."""
+        """The current entries of all producers, for another thread; later changes are made in copies of them."""
         self._captures += 1
         return tuple(self.producers.values())
 
@@ -264,7 +263,7 @@ class ProducerStates:
 
     @property
     def has_unstable(self) -> bool:
-        """False: `first_unstable_offset` is None, no transaction is open or not yet replicated."""
+        """Whether `first_unstable_offset` is not None: a transaction is open or not yet replicated."""
         return bool(self._ongoing or self._unreplicated)
 
     @property
@@ -277,14 +276,14 @@ class ProducerStates:
         return first
 
     def note_high_watermark(self, high_watermark: int) -> None:
-        """Forget completed transactions whose markers are below it."""
+        """Drops completed transactions whose markers are below it: they are stable now."""
         if self._unreplicated:
             self._unreplicated = [done for done in self._unreplicated if done.last_offset >= high_watermark]
 
-    # Loading and forgetting
+    # Loading and expiring
 
     def load(self, entries: Iterable[ProducerEntry]) -> None:
-        """Take over what a snapshot holds."""
+        """Adds the entries of a snapshot."""
         for entry in entries:
             self.producers[entry.producer_id] = entry
         open_transactions = sorted(
@@ -300,7 +299,7 @@ class ProducerStates:
         self._unreplicated.clear()
 
     def expire(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
-        """Forgets producers that were idle for so long and have no open transaction; a step for each that is known."""
+        """Removes producers idle for `expiration_ms` without an open transaction; yields after each producer."""
         for producer_id in tuple(self.producers):
             entry = self.producers.get(producer_id)
             if (

@@ -1,5 +1,5 @@
-"""Producer state kept in step with a log: checked before a write, brought up to date after it or while it is read
-again."""
+"""Keeps the producer state of a log up to date: checks a batch before it is written, and adds it afterwards or when the
+log is read again."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from .producer_snapshot import Snapshots, encode_snapshot
 from .producer_states import BatchSequence, CompletedTransaction, ProducerEntry, ProducerStates
 
 MOST_AT_ONCE = 5_000
-"""Producers of a snapshot that is written with the append that begins a segment: 40,000 took 25 ms."""
+"""The most producers whose snapshot is written by the append that begins a segment: 40,000 took 25 ms."""
 _SEQUENCES = 1 << 31
 
 
 @dataclass(slots=True)
 class PlannedSnapshot:
-    """The state at an offset, which a flush is to write; `restores`: how often the producers had been restored then."""
+    """The state at an offset, which a flush will write; `restores`: how often the state had been restored by then."""
 
     offset: int
     producers: Sequence[ProducerEntry]
@@ -27,7 +27,7 @@ class PlannedSnapshot:
     data: bytes = b""
 
     def encode_data(self) -> None:
-        """Fills `data` with the bytes of the snapshot; may be called in any thread."""
+        """Fills `data` with the encoded snapshot; may be called in any thread."""
         self.data = encode_snapshot(self.producers)
 
 
@@ -43,7 +43,7 @@ class ProducerTracking:
         self._restores = 0
 
     def find_duplicate(self, prepared: PreparedAppend) -> BatchSequence | None:
-        """The batch that this append repeats, or None when it may be written.
+        """The earlier batch that this append repeats, or None when it may be written.
 
         Raises: ApiError 45, 47, 48, 52; InvalidRecord for a marker that is not whole.
         """
@@ -55,7 +55,7 @@ class ProducerTracking:
         return repeated
 
     def track_append(self, prepared: PreparedAppend, first_offset: int) -> Iterator[AbortedTransaction]:
-        """Take in what was written; the transaction it aborted, if any."""
+        """Adds a batch that was written; yields the transaction that it aborted, if any."""
         producer_id, epoch, timestamp = prepared.producer_id, prepared.producer_epoch, prepared.max_timestamp
         if producer_id < 0:
             return
@@ -69,7 +69,7 @@ class ProducerTracking:
             yield from self._end_transaction(producer_id, epoch, marker, offset=first_offset, timestamp=timestamp)
 
     def replay(self, header: BatchHeader, body: Buffer | Callable[[], Buffer]) -> Iterator[AbortedTransaction]:
-        """Take in a batch that is in the log already; the transaction it aborted, if any.
+        """Adds a batch that is read again; yields the transaction that it aborted, if any.
 
         Raises: InvalidRecord for a marker that is not whole.
         """
@@ -107,29 +107,29 @@ class ProducerTracking:
         return AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
 
     def take_snapshot(self, offset: int, *, sync: bool) -> None:
-        """Write the state, which is that of `offset`; nothing at 0 or where a snapshot is already."""
+        """Writes a snapshot of the state, which is that at `offset`, unless `offset` is 0 or a snapshot exists."""
         if offset > 0:
             self.snapshots.take(offset, self.state.producers.values(), sync=sync)
 
     def take_or_plan_snapshot(self, offset: int) -> None:
-        """As `take_snapshot`, not synced; where there are many producers, the next flush writes it."""
+        """Calls `take_snapshot` without a sync; if there are many producers, the next flush writes it instead."""
         if len(self.state.producers) <= MOST_AT_ONCE:
             self.take_snapshot(offset, sync=False)
         else:
             self._planned = PlannedSnapshot(offset, self.state.capture(), self._restores)
 
     def take_planned_snapshot(self) -> PlannedSnapshot | None:
-        """The newest snapshot that was planned, which no other flush writes then; None: none is planned."""
+        """Returns the newest planned snapshot, or None, and forgets it, so that no other flush writes it."""
         planned, self._planned = self._planned, None
         return planned
 
     def write_planned_snapshot(self, planned: PlannedSnapshot) -> None:
-        """Write what was encoded, unless the log was shortened since it was planned."""
+        """Writes an encoded snapshot, unless the state was restored since it was planned."""
         if planned.restores == self._restores:
             self.snapshots.write(planned.offset, planned.data, sync=False)
 
-    def restore(self, up_to: int, start: int) -> int:
-        """Start again with the newest snapshot not above `up_to`; the offset to read on from, `start` or more."""
+    def restore_from_snapshot(self, up_to: int, start: int) -> int:
+        """Loads the newest snapshot at or below `up_to`; returns the offset to read on from, at least `start`."""
         self._planned = None
         self._restores += 1
         self.state.clear()

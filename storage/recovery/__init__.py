@@ -1,1 +1,1 @@
-"""Opening a log after a clean stop or a crash: checked, cut behind the last whole batch, indexes rebuilt."""
+"""Opens a log after a clean stop or a crash: checks it, cuts it after the last whole batch, rebuilds indexes."""

@@ -1,14 +1,13 @@
-"""Opening the log in a folder, after a clean stop or a crash.
+"""Opens the log in a folder, after a clean stop or a crash.
 
-    1. settle transient files                               transient_files.py
-    2. open each segment; drop those without a batch that lie within another; rebuild indexes that are missing or
-       cannot be true
-    3. without the mark of a clean stop: recover the segments that reach the recovery point, drop those after a cut
-    4. find the end; a log that ends below its checkpointed start starts again there
-    5. bring leader epochs and producer state into [start, end)
+    1. complete or undo interrupted changes                 transient_files.py
+    2. open each segment; drop empty ones that lie within another; rebuild indexes that are missing or implausible
+    3. without the mark of a clean stop: recover the segments from the recovery point on; drop those after a cut
+    4. find the end offset; if it is below the checkpointed start offset, start again empty at the latter
+    5. limit leader epochs and producer state to [start, end)
 
-Source: Kafka 3.9 `LogLoader`. Beyond Kafka: index contents are looked at (last entry), a damaged tail is cut after a
-clean stop too, and a stray segment hides no records.
+Source: Kafka 3.9 `LogLoader`. Unlike Kafka it checks the last entry of each index, cuts a damaged tail after a clean
+stop too, and drops stray segments, which would hide records.
 """
 
 import logging
@@ -57,7 +56,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOpening:
-    """What opening a log needs beside its folder; `clean` tells that the last stop was one."""
+    """The parameters for opening a log beside its folder; `clean`: it was stopped cleanly."""
 
     files: Files
     clock: Clock
@@ -70,7 +69,7 @@ class LogOpening:
 
 
 def open_log(directory: str, topic: str, partition: int, config: LogConfig, opening: LogOpening) -> Log:
-    """The log in `directory`, which exists.
+    """Opens the log in `directory`, which exists.
 
     Raises: DiskFault.
     """
@@ -90,8 +89,8 @@ class _LogLoader:
         self.epochs = LeaderEpochs(self.files, directory)
         self.segments = Segments([])
         self.producers = ProducerTracking(ProducerStates(f"{topic}-{partition}"), Snapshots(self.files, directory))
-        self.was_changed = False  # by repairs that are not synced
-        self.producers_at: int | None = None  # the offset that the producer state is complete up to
+        self.was_changed = False  # repairs that are not synced have changed files
+        self.producers_at: int | None = None  # the offset that the producer state has reached
 
     def load(self) -> Log:
         entries = clean_up_transient_files(self.files, self.directory, self.files.entries(self.directory))
@@ -99,7 +98,7 @@ class _LogLoader:
         self._drop_strays()
         self._split_until_no_overflow(self._repair)
         end = self._find_end()
-        if end < self.opening.recovery_point:  # what lies below it was synced
+        if end < self.opening.recovery_point:  # all records below it were synced
             _logger.error(
                 "%s ends at offset %d, but had records up to offset %d on the disk: those are lost. Restore the folder "
                 "from a copy while the broker is stopped if they matter",
@@ -141,9 +140,9 @@ class _LogLoader:
         self.segments.append(segment)
 
     def _drop_strays(self) -> None:
-        """Drop the segments without a batch that begin before the end of the one before them.
+        """Drops the empty segments that begin before the end of the segment before them.
 
-        They would hide its records, and the last one would have offsets given out again.
+        They would hide its records, and with such a last segment, offsets would be assigned a second time.
         """
         strays: list[Segment] = []
         before: Segment | None = None
@@ -158,7 +157,7 @@ class _LogLoader:
 
     def _has_no_batch(self, segment: Segment) -> bool:
         if segment.offset_index.count or segment.size > self.config.index_interval_bytes:
-            return False  # not looked at: each would be read
+            return False  # surely not empty; to be certain, each segment would have to be read
         try:
             return next(segment.batches(), None) is None
         except CorruptRecord:
@@ -190,7 +189,7 @@ class _LogLoader:
             if not self._looks_right(self.segments[at]):
                 self._recover_segment(at)
         if 0 < first_unflushed < len(self.segments):
-            # It was flushed, but got its last time entry when it was closed after that.
+            # It was flushed before it was closed, so its last time entry may be missing.
             self.segments[first_unflushed - 1].renew_last_time_entry()
         for at in range(first_unflushed, len(self.segments)):
             if self._recover_segment(at):
@@ -198,7 +197,7 @@ class _LogLoader:
                 return
 
     def _looks_right(self, segment: Segment) -> bool:
-        """Whether the indexes can be true; what is wrong is said in the log."""
+        """Whether the indexes are plausible; logs a warning if not."""
         path = segment.path
         if not self._has_index(segment, OFFSET_INDEX):
             fault = f"{path(OFFSET_INDEX)} is missing"
@@ -217,7 +216,7 @@ class _LogLoader:
         return segment.offset_index.count > 0 or self.files.exists(segment.path(suffix))
 
     def _lacks_entries(self, segment: Segment) -> bool:
-        """Whether there is none, although a second batch begins far enough from the start to have one."""
+        """Whether the offset index is empty, although the second batch is far enough from the start for an entry."""
         if segment.offset_index.count or segment.size <= self.config.index_interval_bytes:
             return False
         try:
@@ -295,7 +294,7 @@ class _LogLoader:
         return start
 
     def _limit_end(self, end: int) -> int:
-        """A log ends at MAX_OFFSET at the latest, which is what an answer can say. Kafka 3.9 deletes such a log."""
+        """Limits the end to MAX_OFFSET, the highest that a response can carry. Kafka 3.9 deletes a longer log."""
         if end > MAX_OFFSET:
             _logger.warning(
                 "%s: its last batch ends at offset %d: it stays in the file, but offsets from %d on are not served, "
@@ -304,7 +303,7 @@ class _LogLoader:
         return min(end, MAX_OFFSET)
 
     def _truncate_damaged_tail(self) -> int:
-        """The offset after the last whole batch, with which the active segment ends after a clean stop as well."""
+        """Returns the offset after the last whole batch; cuts the active segment there, even after a clean stop."""
         active = self.segments.active
         if not self.opening.clean or not active.size:
             return active.next_offset()
@@ -330,8 +329,8 @@ class _LogLoader:
         snapshots.remove_strays([segment.base_offset for segment in self.segments])
         if self.producers_at == end:
             return
-        if self.opening.clean and snapshots.latest is None:
-            self.producers.take_snapshot(end, sync=False)  # as Kafka: no scan of old data that never had producers
+        if self.opening.clean and snapshots.latest_offset is None:
+            self.producers.take_snapshot(end, sync=False)  # like Kafka, it does not scan data from before snapshots
         else:
             try:
                 rebuild_producers(self.producers, self.segments, start, end)
@@ -349,7 +348,7 @@ class _LogLoader:
             return read_topic_id(self.files, self.directory)
         except DiskFault as fault:
             if errno_of(fault) in DISK_FAILURES | NO_DESCRIPTORS:
-                raise  # without an id the folder would be taken for the topic of that name, even if it is an older one
+                raise  # without its id, the folder of an older topic would be taken for the new topic of that name
             _logger.warning("the topic id is not known: %s", fault)
             return None
 
@@ -376,7 +375,7 @@ class _LogLoader:
 
 
 def _end_offset_of(segment: Segment) -> int:
-    """The offset after its last batch; where that cannot be read, its base offset."""
+    """The offset after the segment's last batch; its base offset if that cannot be read."""
     try:
         return segment.next_offset()
     except CorruptRecord:

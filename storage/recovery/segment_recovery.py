@@ -1,4 +1,4 @@
-"""Reading segments again after a crash: what is whole stays, what follows is cut, and everything derived is rebuilt.
+"""Recovers segments after a crash: keeps whole batches, cuts the rest, rebuilds indexes, epochs and producer state.
 
 Source: Kafka 3.9 `LogSegment.recover`.
 """
@@ -14,7 +14,7 @@ from ..log.producer_replay import replay
 from ..log.segment import Segment
 from ..producers.producer_tracking import ProducerTracking
 
-LOOKED_AT_BYTES = 1 << 20  # of what is cut off, to tell what it is
+LOOKED_AT_BYTES = 1 << 20  # the part of a cut tail that is checked for zeros
 
 _logger = logging.getLogger(__name__)
 
@@ -34,9 +34,10 @@ def recover_segment(
     producers: ProducerTracking,
     next_base: int | None = None,
 ) -> int:
-    """How many bytes were cut off the end of the segment. Its indexes are rebuilt, epochs and producers as of its end.
+    """Rebuilds a segment's indexes, updates `epochs` and `producers` to its end, and cuts its damaged tail.
 
-    `producers` has to be as of the segment's base offset; `next_base` is that of the segment after this one, if any.
+    Returns the number of bytes that were cut off. `producers` must be in the state at the segment's base offset.
+    `next_base`: the base offset of the next segment, if any.
 
     Raises: SegmentOverflow, DiskFault.
     """
@@ -68,7 +69,7 @@ def recover_segment(
 
 
 def _log_truncation(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
-    """Logs how much is cut off. Preallocated room is no reason to warn."""
+    """Logs how much is cut off; for preallocated zeros without a warning."""
     path, cut_bytes = segment.file.path, segment.size - valid_bytes
     if is_all_zeros(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
         _logger.info("%s: the last %d bytes were set aside for more batches and are cut off", path, cut_bytes)

@@ -1,8 +1,8 @@
-"""Splitting a segment whose offsets lie too far apart for its indexes; compaction in old brokers could make one.
+"""Splits a segment whose offsets are too far apart for its indexes; old brokers' compaction could make such a segment.
 
-The parts are written as `*.cleaned`, synced, and renamed to `*.swap` from the last to the first, so that an
-interruption is either undone or completed (`transient_files.py`); then the old segment goes and they take its place
-(KAFKA-6264).
+The parts are written as `*.cleaned`, synced, and renamed to `*.swap` from the last to the first, so that after an
+interruption the split is either undone or completed (`transient_files.py`). Then the old segment is deleted and the
+parts get their final names (KAFKA-6264).
 """
 
 from contextlib import suppress
@@ -18,7 +18,9 @@ _COPY_BYTES = 1 << 20
 
 
 def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segment]:
-    """Segments with the same batches, whose indexes are still to be built. The first batch fits to the segment's base.
+    """Splits the segment; returns segments with the same batches and empty indexes.
+
+    The caller has checked that the first batch fits to the segment's base offset.
 
     Raises: DiskFault.
     """
@@ -46,7 +48,7 @@ def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segm
 
 
 def _part_ends(segment: Segment) -> list[list[BatchHeader]]:
-    """The first and the last batch of each part; a part ends where an offset no longer fits to its first."""
+    """The first and last batch of each part; a part ends before an offset that is too far from its base offset."""
     runs: list[list[BatchHeader]] = [[]]
     base = segment.base_offset
     with suppress(CorruptRecord):  # recovery would cut what follows

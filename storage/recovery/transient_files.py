@@ -1,11 +1,11 @@
 """At startup, completes or undoes a deletion, compaction or split that a crash interrupted.
 
-    *.deleted    go
-    *.cleaned    unfinished copies: go; so do the *.swap from their smallest base offset on (an unfinished split)
-    *.swap       finished copies: what they replace goes, then they take its name
+    *.deleted    are deleted
+    *.cleaned    unfinished copies: are deleted, with *.swap from their smallest base offset on (an unfinished split)
+    *.swap       finished copies: the files they replace are deleted, then they get the final names
 
-A `.log.swap` that is empty or damaged does not replace a segment of its name: Kafka gives up at a damaged one, and
-puts an empty one in place of the records.
+A `.log.swap` that is empty or damaged does not replace an existing segment. Kafka fails to start at a damaged one, and
+replaces the records by an empty one.
 
 Source: Kafka 3.9 `LogLoader.load`, `removeTempFilesAndCollectSwapFiles`.
 """
@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SegmentFileReader(Protocol):
-    """What a `.log.swap` is read by."""
+    """Reads `.log.swap` files: `Files`, or those of another place."""
 
     def handle(self, path: str) -> ReadableFile: ...
 
@@ -35,15 +35,15 @@ class SegmentFileReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettledFiles:
-    """The names that go, with the reason of each, and the `.swap` names that take their place, in this order."""
+class TransientFilesPlan:
+    """The names to delete, with the reason for each, and the `.swap` names to rename after that, in this order."""
 
     removed: dict[str, str]
     renamed: tuple[str, ...]
 
 
-def plan_transient_files(files: SegmentFileReader, directory: str, names: Sequence[str]) -> SettledFiles:
-    """Decide what of the folder's files counts; nothing is changed. Raises: DiskFault."""
+def plan_transient_files(files: SegmentFileReader, directory: str, names: Sequence[str]) -> TransientFilesPlan:
+    """Decides which transient files to delete and which to rename; nothing is changed. Raises: DiskFault."""
     cleaned = [name for name in names if name.endswith(CLEANED)]
     smallest_cleaned = min((_base_offset_of(name) for name in cleaned), default=None)
     swaps = [name for name in names if name.endswith(SWAP)]
@@ -62,11 +62,11 @@ def plan_transient_files(files: SegmentFileReader, directory: str, names: Sequen
         replaced = _files_between(names, min(ends), max(ends.values()))
         removed |= dict.fromkeys(replaced, "was replaced and is deleted")
     renamed = tuple(name for name in finished if name not in removed)
-    return SettledFiles(removed=removed, renamed=renamed)
+    return TransientFilesPlan(removed=removed, renamed=renamed)
 
 
 def clean_up_transient_files(files: Files, directory: str, entries: list[DirectoryEntry]) -> list[DirectoryEntry]:
-    """What is in the folder once no transient file is left.
+    """Deletes or renames all transient files; returns the entries of the folder after that.
 
     Raises: DiskFault.
     """
@@ -89,7 +89,7 @@ def has_transient(names: Sequence[str]) -> bool:
 
 
 def _files_between(names: Sequence[str], start: int, end: int) -> list[str]:
-    """The files without a transient suffix of the segments from `start` to `end` (open)."""
+    """The files without a transient suffix that belong to segments from `start` to `end` (exclusive)."""
     return [
         name
         for name in names
@@ -99,7 +99,7 @@ def _files_between(names: Sequence[str], start: int, end: int) -> list[str]:
 
 
 def _read_to_the_end(files: SegmentFileReader, path: str, base_offset: int) -> tuple[int, bool]:
-    """The offset after the last batch that can be read, and whether the file has batches and nothing else."""
+    """The offset after the last readable batch, and whether the file consists of whole batches, at least one."""
     handle = files.handle(path)
     size = files.size(path)
     next_offset, position = base_offset, 0

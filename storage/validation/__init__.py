@@ -1,1 +1,1 @@
-"""Record sets of a produce request: checked, brought to magic 2, ready to be given offsets (Kafka's LogValidator)."""
+"""Validates the record sets of produce requests and converts them to magic 2 (Kafka's LogValidator)."""

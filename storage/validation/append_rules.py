@@ -1,4 +1,4 @@
-"""The rules one topic lays on what is appended to it."""
+"""The rules of one topic for appended records."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ DEFAULT_MAX_DECOMPRESSED_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendRules:
-    """What a topic asks of appended records: sizes in bytes, times in milliseconds, `NO_LIMIT_MS` for no limit.
+    """A topic's limits for appended records: sizes in bytes, times in milliseconds, `NO_LIMIT_MS` for no limit.
 
-    `codec` None keeps the producer's codec (compression.type=producer). `max_decompressed_bytes` bounds what one batch
-    may open to, so that a small request cannot take a large amount of memory or time.
+    `codec`: None keeps the producer's codec (compression.type=producer). `max_decompressed_bytes`: the largest
+    decompressed size of a batch, so that a small request cannot take much memory or time.
     """
 
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
@@ -29,31 +29,31 @@ class AppendRules:
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 
     def codec_for(self, source: Codec) -> Codec:
-        """The codec of the batch in the log when the producer used `source`."""
+        """The codec in which a batch is stored that the producer compressed with `source`."""
         return source if self.codec is None else self.codec
 
-    def level(self, codec: Codec) -> int | None:
-        """The level to compress with; None is the codec's default. A producer's own codec has no level set for it."""
+    def compression_level(self, codec: Codec) -> int | None:
+        """The compression level; None, the default of the codec, if the producer's codec is kept."""
         if self.codec is None:
             return None
         return {Codec.GZIP: self.gzip_level, Codec.LZ4: self.lz4_level, Codec.ZSTD: self.zstd_level}.get(codec)
 
-    def accepts(self, timestamp: int, now_ms: int) -> bool:
-        """Whether a record with this create time may be appended now; a record without one (-1) always may."""
+    def accepts_timestamp(self, timestamp: int, now_ms: int) -> bool:
+        """Whether a record with this create time may be appended now; always True without one (-1)."""
         if timestamp == -1:
             return True
         too_old = self.timestamp_before_max_ms != NO_LIMIT_MS and now_ms - timestamp > self.timestamp_before_max_ms
         too_new = self.timestamp_after_max_ms != NO_LIMIT_MS and timestamp - now_ms > self.timestamp_after_max_ms
         return not (too_old or too_new)
 
-    def accepts_span(self, oldest: int, newest: int, now_ms: int) -> bool:
-        """Whether all records between these create times may be appended now; always under LogAppendTime."""
+    def accepts_timestamp_span(self, oldest: int, newest: int, now_ms: int) -> bool:
+        """Whether all records between these create times may be appended now; always True under LogAppendTime."""
         if self.timestamp_before_max_ms == self.timestamp_after_max_ms == NO_LIMIT_MS or self.stamps_append_time:
             return True
-        return self.accepts(oldest, now_ms) and self.accepts(newest, now_ms)
+        return self.accepts_timestamp(oldest, now_ms) and self.accepts_timestamp(newest, now_ms)
 
-    def describe_timestamp(self, timestamp: int, now_ms: int) -> str:
-        """Why `accepts` says no."""
+    def describe_refused_timestamp(self, timestamp: int, now_ms: int) -> str:
+        """The reason why `accepts_timestamp` returned False."""
         return (
             f"timestamp {timestamp} is not between {now_ms - self.timestamp_before_max_ms}"
             f" and {now_ms + self.timestamp_after_max_ms}"

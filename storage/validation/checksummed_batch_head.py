@@ -1,7 +1,7 @@
-"""The 61-byte head of a magic 2 batch on its way into a log, and the batch that it makes with its body.
+"""Makes the 61-byte head of a magic 2 batch, and an append from the head and its body.
 
-Base offset and leader epoch are left to the log, which stamps them (`prepared_append.py`). Everything from byte 21 on
-is under the checksum, so a head that changes there gets a new one, taken over the body as well.
+The log itself writes base offset and leader epoch (`prepared_append.py`). The checksum covers everything from byte 21
+on, so a head that changes there gets a new checksum, which is computed over the body too.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ _KEPT_IN_PLACE = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_B
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchHead:
-    """The fields of a head that are under the checksum."""
+    """The fields of a head that the checksum covers."""
 
     codec: Codec
     timestamp_type: TimestampType
@@ -50,8 +50,8 @@ class BatchHead:
             transactional=batch.is_transactional,
         )
 
-    def seal(self, body: memoryview) -> PreparedAppend:
-        """The batch of this head and `body`, which takes `record_count` offsets."""
+    def prepare_append(self, body: memoryview) -> PreparedAppend:
+        """The append of a batch with this head and `body`, which takes `record_count` offsets."""
         attributes = self.codec | TRANSACTIONAL_BIT * self.transactional
         if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
             attributes |= TIMESTAMP_TYPE_BIT
@@ -79,8 +79,8 @@ class BatchHead:
         )
 
 
-def restamp(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedAppend:
-    """The batch as it is, but for timestamp type and max timestamp; the checksum changes only with them."""
+def prepare_with_timestamps(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedAppend:
+    """The append of `batch` with this timestamp type and max timestamp; if both are unchanged, so is its head."""
     body = batch.body
     if batch.timestamp_type is timestamp_type and batch.max_timestamp == max_timestamp:
         head = bytes(batch.data[:RECORD_BATCH_OVERHEAD])

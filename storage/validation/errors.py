@@ -1,7 +1,7 @@
-"""Why an append is refused: the exceptions of record validation, with the metric each one is counted in.
+"""The exceptions of record validation, with the metric label under which each is counted.
 
-Record errors are gathered for a whole batch before it is refused (KIP-467), but no more than `MAX_RECORD_ERRORS` of
-them: a batch may hold millions of records of a few bytes, and the answer would be larger than the request.
+The errors of all records of a batch are collected before it is refused (KIP-467), but at most `MAX_RECORD_ERRORS`: a
+batch may have millions of small records, and the response would be larger than the request.
 """
 
 from enum import Enum
@@ -13,7 +13,7 @@ _SHOWN = 3
 
 
 class Reason(Enum):
-    """Value = the `reason` label of `stepdown_invalid_records_total`."""
+    """The values of the label `reason` of `stepdown_invalid_records_total`."""
 
     INVALID_MAGIC = "invalid_magic"
     INVALID_CHECKSUM = "invalid_checksum"
@@ -22,7 +22,7 @@ class Reason(Enum):
 
 
 class InvalidBatch(InvalidRecord):
-    """A batch that breaks a rule as a whole, counted as `reason`."""
+    """The batch as a whole breaks a rule; it is counted under `reason`."""
 
     def __init__(self, message: str, reason: Reason) -> None:
         super().__init__(message)
@@ -30,16 +30,16 @@ class InvalidBatch(InvalidRecord):
 
 
 class ChecksumMismatch(CorruptRecord):
-    """A batch, or a message inside a compressed one, whose checksum is wrong."""
+    """The checksum of a batch, or of a message inside a compressed one, is wrong."""
 
     reason = Reason.INVALID_CHECKSUM
 
 
 class RecordErrors(PeerFault):
-    """Records that were refused one by one: `errors` holds (index in the batch, why), at most `MAX_RECORD_ERRORS`.
+    """Some records are invalid; `errors` has (index in the batch, reason) of at most `MAX_RECORD_ERRORS` of them.
 
-    `total` counts all of them and `keyless` those without a key in a compacted topic. The code is INVALID_TIMESTAMP as
-    soon as one timestamp is wrong, else INVALID_RECORD.
+    `total`: the number of invalid records. `keyless`: those without a key in a compacted topic. The error code is
+    INVALID_TIMESTAMP if any timestamp is wrong, else INVALID_RECORD.
     """
 
     def __init__(self, errors: tuple[tuple[int, str], ...], *, total: int, keyless: int, timestamps: int) -> None:
@@ -56,7 +56,7 @@ class RecordErrors(PeerFault):
 
 
 class RecordErrorCollector:
-    """Gathers the record errors of one batch; `refuse` raises them, if there are any."""
+    """Collects the record errors of one batch; `raise_if_any` raises them."""
 
     def __init__(self) -> None:
         self._errors: list[tuple[int, str]] = []
@@ -75,8 +75,8 @@ class RecordErrorCollector:
         self._timestamps += 1
         self._add(index, text)
 
-    def refuse(self) -> None:
-        """Raises: RecordErrors when anything was gathered."""
+    def raise_if_any(self) -> None:
+        """Raises: RecordErrors if an error was added."""
         if self._total:
             raise RecordErrors(
                 tuple(self._errors), total=self._total, keyless=self._keyless, timestamps=self._timestamps

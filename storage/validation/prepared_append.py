@@ -1,8 +1,8 @@
-"""What an append consists of once it is validated: everything a log needs that does not depend on the log.
+"""A validated append: all that a log needs to write it.
 
-It is one batch of magic 2, whatever came. Its base offset (bytes 0-7) and partition leader epoch (bytes 12-15) lie
-outside the checksum (KIP-98), so a log stamps them into a copy of the 61-byte head and writes head and body in one
-call: the body is never copied.
+It is always a single batch of magic 2. The checksum does not cover its base offset (bytes 0-7) and partition leader
+epoch (bytes 12-15, KIP-98), so a log writes these into a copy of the 61-byte head, and then writes head and body in one
+call; the body is never copied.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SEQUENCES = 1 << 31
 
 
 class AppendOrigin(IntEnum):
-    """Who hands in the records: clients may not write control batches and must keep sequence numbers."""
+    """The source of the records. Clients may not write control batches, and their sequence numbers are checked."""
 
     REPLICATION = 0
     COORDINATOR = 1
@@ -23,12 +23,12 @@ class AppendOrigin(IntEnum):
 
 @dataclass(slots=True)
 class PreparedAppend:
-    """The one batch that is made of the records of one partition of one produce request, ready to be written.
+    """The batch made from a produce request's records of one partition, ready to be written.
 
-    `head` is its first 61 bytes, `body` the rest (a view, not a copy); both are empty when no record set in the request
-    held one complete batch. `conversions` counts records that had to be rebuilt; `temporary_bytes` the memory that took
-    (both are metrics). `received_bytes` is the size of the whole batches as the client sent them. `log_append_time_ms`
-    is -1 under CreateTime.
+    `head`: its first 61 bytes. `body`: the rest (a view, not a copy). Both are empty if the request has no whole batch
+    of the partition. `conversions`: the records that had to be rebuilt. `temporary_bytes`: the memory for that (both
+    are metrics). `received_bytes`: the size of the whole batches that the client sent. `log_append_time_ms`: -1 under
+    CreateTime.
     """
 
     head: bytes
@@ -55,7 +55,7 @@ class PreparedAppend:
         return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
 
     def pieces(self, base_offset: int, leader_epoch: int) -> tuple[bytes, memoryview]:
-        """What to write, in order, where there is a batch: the head with its place in the log, and the body."""
+        """The bytes to write: the head with this base offset and leader epoch, and the body."""
         return stamp_header(self.head, base_offset, leader_epoch), self.body
 
 

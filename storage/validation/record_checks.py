@@ -1,6 +1,6 @@
-"""What has to be known of the records in a batch before it may enter a log, found in one pass that keeps no record.
+"""Checks the records in a batch before it is appended, in one pass that keeps no record.
 
-Only when a record turns out to be wrong are the records looked at a second time, to name each of them (KIP-467).
+Only if a record is wrong are the records read a second time, to name each wrong one (KIP-467).
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,10 +23,10 @@ _NO_OUTPUT = bytearray()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """The records of one batch at a glance.
+    """A summary of the records of one batch.
 
-    Timestamps are -1 where no record has one; `oldest` and `newest` leave out the records without. `in_order` tells
-    whether the offset deltas are 0, 1, 2 ...; `opened_bytes` is what the records take uncompressed.
+    `oldest`, `newest`: the range of timestamps, -1 if no record has one. `keyless`: whether a record has no key.
+    `in_order`: whether the offset deltas are 0, 1, 2 ... `opened_bytes`: the decompressed size of the records.
     """
 
     oldest: int
@@ -37,14 +37,14 @@ class Survey:
 
 
 def decompress_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
-    """The records of a batch as uncompressed chunks, bounded by what the rules let a batch open to."""
+    """The decompressed records of a batch in chunks, up to the limit of the rules."""
     return read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=rules.max_decompressed_bytes)
 
 
 def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
-    """What the records in `chunks`, the opened body of `batch`, look like; holds a chunk and a record of up to 1 MiB.
+    """Surveys the records in `chunks`, the decompressed body of `batch`; holds one chunk and a record of up to 1 MiB.
 
-    Raises: InvalidRecord when their structure is broken or their number is not the batch's.
+    Raises: InvalidRecord if their structure is broken or the batch has another record count.
     """
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
@@ -63,7 +63,7 @@ def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
 
 
 def survey_plain(batch: RecordBatch) -> Survey:
-    """What the records of an uncompressed batch look like. Raises: as `survey`."""
+    """Surveys the records of an uncompressed batch. Raises: InvalidRecord, as `survey`."""
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     body = batch.body
     loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
@@ -79,15 +79,15 @@ def _write_nothing(piece: Buffer) -> None:
 
 
 def check_records(batch: RecordBatch, found: Survey, rules: AppendRules, now_ms: int) -> None:
-    """Raises: RecordErrors when a record has a timestamp or lacks a key that the topic asks for."""
+    """Raises: RecordErrors if a record's timestamp is not accepted, or a record lacks the key that the topic needs."""
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     suspect = (rules.compacted and found.keyless) or (marked and (rules.stamps_append_time or found.newest < 0))
-    if not suspect and rules.accepts_span(found.oldest, found.newest, now_ms):
+    if not suspect and rules.accepts_timestamp_span(found.oldest, found.newest, now_ms):
         return
     collector = RecordErrorCollector()
     for index, record in enumerate(batch.records(rules.max_decompressed_bytes)):
         check_record(collector, index, record.key is None, record.timestamp, marked, rules, now_ms)
-    collector.refuse()
+    collector.raise_if_any()
 
 
 def check_record(
@@ -99,19 +99,19 @@ def check_record(
     rules: AppendRules,
     now_ms: int,
 ) -> None:
-    """Adds the record's error to the collector; `marked`: its batch says LogAppendTime, which only brokers may."""
+    """Adds the record's error, if any, to the collector; `marked`: its batch has LogAppendTime, as only brokers may."""
     if rules.compacted and keyless:
         collector.add_keyless(index)
     elif not rules.stamps_append_time and timestamp != NO_TIMESTAMP:
-        if not rules.accepts(timestamp, now_ms):
-            collector.add_invalid_timestamp(index, rules.describe_timestamp(timestamp, now_ms))
+        if not rules.accepts_timestamp(timestamp, now_ms):
+            collector.add_invalid_timestamp(index, rules.describe_refused_timestamp(timestamp, now_ms))
     elif marked:
         collector.add_invalid_timestamp(index, "a producer may not set the timestamp type LogAppendTime")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyRecord:
-    """A magic 0 or 1 message, plain or from inside a wrapper; `size_bytes` with its 12-byte frame."""
+    """A magic 0 or 1 message, plain or from a wrapper; `size_bytes` includes its offset and size fields (12 bytes)."""
 
     timestamp: int
     key: memoryview | None
@@ -120,9 +120,9 @@ class LegacyRecord:
 
 
 def legacy_records(batch: LegacyBatch, rules: AppendRules, now_ms: int) -> Iterator[LegacyRecord]:
-    """The messages of one outer entry, each valid; key and value are views that hold until the next one is taken.
+    """Yields the messages of one plain or wrapper message; key and value are views, valid until the next is taken.
 
-    Raises: RecordErrors after the last message; CorruptRecord, InvalidRecord, RecordTooLarge where they are met.
+    Raises: RecordErrors after the last message; CorruptRecord, InvalidRecord, RecordTooLarge at a broken one.
     """
     collector = RecordErrorCollector()
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -135,7 +135,7 @@ def legacy_records(batch: LegacyBatch, rules: AppendRules, now_ms: int) -> Itera
         else:
             check_record(collector, index, key is None, timestamp, marked, rules, now_ms)
         yield LegacyRecord(timestamp=timestamp, key=key, value=value, size_bytes=message.size_bytes)
-    collector.refuse()
+    collector.raise_if_any()
 
 
 def _ensure_checksum(message: LegacyBatch) -> None:

@@ -1,9 +1,9 @@
-"""A record set written again as one batch of magic 2: for old magics, for another codec, for records numbered wrongly.
+"""Rewrites a record set as one batch of magic 2, for old magics, another codec, or wrong offset deltas.
 
-Records keep key, value, headers, order and timestamps; the batch keeps the producer's id, epoch, sequence and flags of
-the first one (Kafka 3.9, `LogValidator.buildRecordsAndAssignOffsets`). A batch that only changes its codec goes from
-the decompressor to the compressor as it is, chunk by chunk. What is held is the result, and of that no more than
-max.message.bytes: a result that grows above it is dropped, and refused once all records have been looked at.
+Records keep key, value, headers, order and timestamps; the new batch has the producer's id, epoch, sequence and flags
+of the first one (Kafka 3.9, `LogValidator.buildRecordsAndAssignOffsets`). If only the codec changes, chunks pass from
+the decompressor to the compressor unchanged. Only the result is held in memory, up to max.message.bytes: a larger one
+is dropped, and refused after all records have been checked.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,18 +27,18 @@ from .record_checks import check_records, decompress_records, legacy_records, su
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
-    """One new batch; bytes read and written count records uncompressed, and a 61-byte head for each batch."""
+class RebuiltBatch:
+    """One new batch; `read_bytes` and `written_bytes` count uncompressed records, and 61 bytes for each batch."""
 
     batch: PreparedAppend
     read_bytes: int
     written_bytes: int
 
 
-def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
-    """The records of a v2 batch in a batch of codec `target`.
+def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms: int) -> RebuiltBatch:
+    """Rebuilds a v2 batch as one of codec `target`.
 
-    Raises: InvalidRecord, RecordErrors; RecordTooLarge when the batch opens or grows to more than the rules allow.
+    Raises: InvalidRecord, RecordErrors; RecordTooLarge if the decompressed or the new batch is above its limit.
     """
     output = _RewriteOutput(target, rules)
     found = survey(batch, output.write_and_pass(decompress_records(batch, rules)))
@@ -48,9 +48,9 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
     base_timestamp, written_bytes = batch.base_timestamp, found.opened_bytes
     if not found.in_order or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         output = _RewriteOutput(target, rules)
-        tally = output.encode(batch.records(rules.max_decompressed_bytes))
+        tally = output.encode_and_write(batch.records(rules.max_decompressed_bytes))
         base_timestamp, written_bytes = tally.base_timestamp, tally.written_bytes
-    body = output.finish()
+    body = output.finish_body()
     head = BatchHead(
         codec=target,
         timestamp_type=rules.timestamp_type,
@@ -58,8 +58,8 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
         base_timestamp=base_timestamp,
         max_timestamp=now_ms if rules.stamps_append_time else found.newest,
     )
-    return Rebuilt(
-        batch=head.with_producer_of(batch).seal(body),
+    return RebuiltBatch(
+        batch=head.with_producer_of(batch).prepare_append(body),
         read_bytes=RECORD_BATCH_OVERHEAD + found.opened_bytes,
         written_bytes=RECORD_BATCH_OVERHEAD + written_bytes,
     )
@@ -67,12 +67,12 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
 
 def rebuild_plain_messages(
     records: memoryview, magic: int, target: Codec, rules: AppendRules, now_ms: int
-) -> Rebuilt | None:
-    """All uncompressed messages of a magic 0 or 1 set in one batch of codec `target`.
+) -> RebuiltBatch | None:
+    """Rebuilds a set of uncompressed magic 0 or 1 messages as one batch of codec `target`.
 
-    Checksums and records are checked on the way. None: something is not as it should be, look at each message.
+    It checks checksums and records too, and returns None if any is wrong: then each message has to be checked.
 
-    Raises: RecordTooLarge when the batch grows to more than the rules allow.
+    Raises: RecordTooLarge if the new batch is above max.message.bytes.
     """
     output = _RewriteOutput(target, rules)
     up = MessagesUp(magic, True, None)
@@ -84,13 +84,13 @@ def rebuild_plain_messages(
         return None
     done = up.finish()
     suspect = not done.record_count or done.oldest < NO_TIMESTAMP or (rules.compacted and done.keyless)
-    if suspect or up.saw_append_time() or not rules.accepts_span(done.oldest, done.newest, now_ms):
+    if suspect or up.saw_append_time() or not rules.accepts_timestamp_span(done.oldest, done.newest, now_ms):
         return None
     return _finish_batch(output, _make_tally(done), done.record_count, target, rules, now_ms)
 
 
-def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
-    """All messages of a magic 0 or 1 set, plain or in a wrapper, in one batch of codec `target`, record by record.
+def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: AppendRules, now_ms: int) -> RebuiltBatch:
+    """Rebuilds magic 0 or 1 messages, plain or in wrappers, as one batch of codec `target`, record by record.
 
     Raises: as `rebuild_batch`; CorruptRecord for a wrong checksum inside a wrapper.
     """
@@ -105,12 +105,12 @@ def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: Appen
                 yield Record(timestamp=message.timestamp, key=message.key, value=message.value)
 
     output = _RewriteOutput(target, rules)
-    tally = output.encode(records())
+    tally = output.encode_and_write(records())
     return _finish_batch(output, replace(tally, read_bytes=read_bytes), batch_count, target, rules, now_ms)
 
 
-def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
-    """The messages inside a compressed one in one batch of codec `target`.
+def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now_ms: int) -> RebuiltBatch:
+    """Rebuilds the messages inside a wrapper as one batch of codec `target`.
 
     Raises: as `rebuild_messages`.
     """
@@ -121,7 +121,7 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
         return rebuild_messages((wrapper,), target, rules, now_ms)
     suspect = up.oldest < NO_TIMESTAMP or wrapper.last_offset < 0 or (rules.compacted and up.keyless)
     suspect = suspect or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
-    if suspect or not rules.accepts_span(up.oldest, up.newest, now_ms):
+    if suspect or not rules.accepts_timestamp_span(up.oldest, up.newest, now_ms):
         return rebuild_messages((wrapper,), target, rules, now_ms)
     return _finish_batch(output, _make_tally(up), 1, target, rules, now_ms)
 
@@ -138,8 +138,8 @@ def _make_tally(up: ConvertedUp) -> "_Tally":
 
 def _finish_batch(
     output: "_RewriteOutput", tally: "_Tally", batch_count: int, target: Codec, rules: AppendRules, now_ms: int
-) -> Rebuilt:
-    body = output.finish()
+) -> RebuiltBatch:
+    body = output.finish_body()
     head = BatchHead(
         codec=target,
         timestamp_type=rules.timestamp_type,
@@ -147,8 +147,8 @@ def _finish_batch(
         base_timestamp=tally.base_timestamp,
         max_timestamp=now_ms if rules.stamps_append_time else tally.newest,
     )
-    return Rebuilt(
-        batch=head.seal(body),
+    return RebuiltBatch(
+        batch=head.prepare_append(body),
         read_bytes=batch_count * RECORD_BATCH_OVERHEAD + tally.read_bytes,
         written_bytes=RECORD_BATCH_OVERHEAD + tally.written_bytes,
     )
@@ -164,21 +164,21 @@ class _Tally:
 
 
 class _RewriteOutput:
-    """The records of the new batch, compressed as they come and held up to max.message.bytes."""
+    """Compresses the records of the new batch as they are written, and holds up to max.message.bytes of the result."""
 
     def __init__(self, codec: Codec, rules: AppendRules) -> None:
         self._held = bytearray()
-        self._writer = compressor(codec, self._held, magic=MAGIC_V2, level=rules.level(codec))
+        self._writer = compressor(codec, self._held, magic=MAGIC_V2, level=rules.compression_level(codec))
         self._max_bytes = rules.max_message_bytes
         self._fits = True
 
     def write_and_pass(self, chunks: Iterable[Buffer]) -> Iterator[Buffer]:
-        """The chunks, each written before it is handed on."""
+        """Yields the chunks, after writing each."""
         for chunk in chunks:
             self.write(chunk)
             yield chunk
 
-    def encode(self, records: Iterable[Record]) -> _Tally:
+    def encode_and_write(self, records: Iterable[Record]) -> _Tally:
         """Writes the records with offsets 0, 1, 2 ... and timestamps relative to the first."""
         count = written_bytes = 0
         base_timestamp = max_timestamp = oldest = NO_TIMESTAMP
@@ -200,8 +200,8 @@ class _RewriteOutput:
         self.write(bytes(pending))
         return _Tally(count=count, base_timestamp=base_timestamp, newest=max_timestamp, written_bytes=written_bytes)
 
-    def finish(self) -> memoryview:
-        """The body. Raises: RecordTooLarge when the whole batch would be above max.message.bytes."""
+    def finish_body(self) -> memoryview:
+        """Completes the body and returns it. Raises: RecordTooLarge if the batch would be above max.message.bytes."""
         if self._fits:
             self._writer.finish()
             self._check_size()

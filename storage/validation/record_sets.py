@@ -1,6 +1,6 @@
-"""Record sets of a produce request on their way into a log: checked, brought to magic 2, ready to be given offsets.
+"""Validates the record sets of a produce request and converts them to magic 2, ready to be appended.
 
-Checks, in Kafka's order, and the error each one is (3.9: `ProduceRequest.validateRecords`,
+The checks, in Kafka's order, with the error of each (3.9: `ProduceRequest.validateRecords`,
 `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`):
 
     produce v3+: one batch, of magic 2                       INVALID_RECORD
@@ -14,8 +14,8 @@ Checks, in Kafka's order, and the error each one is (3.9: `ProduceRequest.valida
     structure, keys, timestamps of the records               INVALID_RECORD, INVALID_TIMESTAMP (with record errors)
     a rebuilt batch at most max.message.bytes                MESSAGE_TOO_LARGE
 
-A part of a batch at the end is cut off silently; produce v0-v2 may even hand in nothing. No log, clock or file is
-needed, so this may run on any thread; `prepare_inline` does what takes no other.
+An incomplete batch at the end is dropped silently; with produce v0-v2 the set may even be empty. Nothing here needs a
+log, clock or file, so it may run in any thread; `prepare_inline` does the short cases in the event loop.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,32 +38,32 @@ from ...protocol.records.layout import (
     Codec,
 )
 from ...protocol.records.legacy_batch import LegacyBatch
-from .append_path import AppendPath, RecordSetShape, choose_path
+from .append_method import AppendMethod, RecordSetShape, choose_method
 from .append_rules import AppendRules
-from .checksummed_batch_head import restamp
+from .checksummed_batch_head import prepare_with_timestamps
 from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
 from .record_checks import check_records, decompress_records, survey, survey_plain
-from .record_set_rewrite import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
+from .record_set_rewrite import RebuiltBatch, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .usual_batch import BLOCK_CODECS, prepare_usual
 
 MAGIC_2_VERSION = 3
 ZSTD_VERSION = 7
 ZSTD = int(Codec.ZSTD)
 
-# Up to these sizes the work takes less than the way to another thread and back: 0.1 to 0.2 ms of both processors.
+# Up to these sizes the work takes less than passing it to another thread and back: 0.1 to 0.2 ms on both processors.
 INLINE_BYTES = 256 * 1024
 INLINE_COMPRESSED_BYTES = 48 * 1024
 INLINE_BLOCKS_BYTES = 96 * 1024  # LZ4 and snappy
 INLINE_OPENED_BLOCKS_BYTES = 256 * 1024
 INLINE_REBUILT_BYTES = 2 * 1024
 INLINE_LEGACY_BYTES = 24 * 1024
-# Of a batch that stays as it is, by the three bits of its codec.
+# For a batch that stays unchanged, by the three bits of its codec.
 MOST_INLINE_BYTES = (
     INLINE_BYTES,
     *(INLINE_BLOCKS_BYTES if codec in BLOCK_CODECS else INLINE_COMPRESSED_BYTES for codec in range(1, 8)),
 )
-INLINE_RECORDS = 64  # that may have to be named one by one, 4 µs each, in each partition of a request
+INLINE_RECORDS = 64  # each may need an error of its own, which takes 4 µs, in each partition of a request
 
 STREAM_BYTES = 256 * 1024
 
@@ -76,7 +76,7 @@ def _most_inline_bytes(records: memoryview, rules: AppendRules) -> int:
 
 
 def working_bytes(works: Iterable[tuple[memoryview, AppendRules]]) -> int:
-    """About what preparing them one by one holds beside the records: chunks of a stream, and rebuilt batches."""
+    """The memory, roughly, for preparing these one by one, beside the records: stream chunks and rebuilt batches."""
     return STREAM_BYTES + sum(rules.max_message_bytes for records, rules in works if _is_rebuilt(records, rules))
 
 
@@ -85,7 +85,7 @@ def _is_rebuilt(records: memoryview, rules: AppendRules) -> bool:
 
 
 def check_version(records: memoryview, api_version: int) -> None:
-    """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord for what this produce version may not carry."""
+    """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord if this version may not carry the records."""
     if api_version < MAGIC_2_VERSION:
         return
     size = len(records)
@@ -106,15 +106,15 @@ def prepare(
     api_version: int | None = None,
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> PreparedAppend:
-    """The batches to write for a record set; bodies are views of `records` wherever they stay as they are.
+    """Validates a record set and returns its append; the body is a view of `records` if it is unchanged.
 
-    `api_version` is that of the produce request, None where there was none.
+    `api_version`: the version of the produce request, None if there was none.
 
     Raises: InvalidRecord, RecordErrors, CorruptRecord, RecordTooLarge, UnsupportedCompression.
     """
     if api_version is not None:
         check_version(records, api_version)
-    # zstd that is small enough was looked at in the loop: it opens to too much
+    # The event loop has tried small zstd batches already: one that comes here decompresses to too much.
     if len(records) > RECORD_BATCH_OVERHEAD and (
         _codec_bits(records) != ZSTD or len(records) > INLINE_COMPRESSED_BYTES
     ):
@@ -125,9 +125,9 @@ def prepare(
 
 
 def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
-    """As `prepare` for a client's records; None where that would hold up an event loop, and belongs in a worker.
+    """Like `prepare`, for a client's records; returns None if that takes too long for an event loop.
 
-    What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.
+    The decompressed size is not known beforehand, so decompression stops at a limit.
     """
     origin = AppendOrigin.CLIENT
     if len(records) > RECORD_BATCH_OVERHEAD:
@@ -144,7 +144,7 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
 
 
 def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin) -> PreparedAppend:
-    """What one look did not take: it is wrong, or has to be changed."""
+    """Prepares records that the fast path refused: they are wrong, or have to be changed."""
     first = next(iter_batches(records), None)
     if first is None:
         return EMPTY_APPEND
@@ -155,13 +155,13 @@ def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, orig
 
 
 def _first_batch_has_codec(records: memoryview) -> bool:
-    """Whether the first batch, of magic 0 to 2, is compressed; others are not looked at."""
+    """Whether the first batch, of magic 0 to 2, is compressed."""
     at = LOW_ATTRIBUTES_OFFSET if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET
     return bool(records[at] & CODEC_MASK)
 
 
 def _takes_long(records: memoryview, rules: AppendRules) -> bool:
-    """Whether it would hold up an event loop to go through uncompressed records one by one."""
+    """Whether checking the uncompressed records one by one takes too long for an event loop."""
     if len(records) > _most_inline_bytes(records, rules):
         return True
     if records[MAGIC_OFFSET] != MAGIC_V2:
@@ -187,7 +187,7 @@ def _check_version(batches: Sequence[Batch], api_version: int) -> None:
 
 
 def _check_batches(records: memoryview, rules: AppendRules, origin: AppendOrigin) -> Codec:
-    """The codec of the set: that of its last compressed batch."""
+    """Checks each batch; returns the codec of the set, which is that of its last compressed batch."""
     count, source, magic = 0, Codec.NONE, MAGIC_V2
     for batch in iter_batches(records):
         _ensure_valid_batch(batch, rules, origin)
@@ -214,17 +214,19 @@ def _prepare_batch(
     batch: RecordBatch, source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend:
     target = rules.codec_for(source)
-    path = choose_path(
+    method = choose_method(
         RecordSetShape(source != Codec.NONE, target != Codec.NONE, source == target, True, batch.is_control)
     )
     if origin is AppendOrigin.CLIENT:
         _check_client_batch(batch)
-    if path is not AppendPath.REBUILD:
+    if method is not AppendMethod.REBUILD:
         found = survey_plain(batch) if source is Codec.NONE else survey(batch, decompress_records(batch, rules))
         check_records(batch, found, rules, now_ms)
-        if path is AppendPath.IN_PLACE or found.in_order:
-            kept = restamp(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
-            opened_bytes = 0 if path is AppendPath.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
+        if method is AppendMethod.IN_PLACE or found.in_order:
+            kept = prepare_with_timestamps(
+                batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest
+            )
+            opened_bytes = 0 if method is AppendMethod.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
             return _with_counts(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
     rebuilt = rebuild_batch(batch, target, rules, now_ms)
     return _finish_rebuilt(rebuilt, batch.size_bytes, rules, now_ms, origin)
@@ -248,7 +250,7 @@ def _check_client_batch(batch: RecordBatch) -> None:
 def _prepare_messages(
     first: LegacyBatch, records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend:
-    """Magic 0 and 1 are always rewritten: the log takes magic 2."""
+    """Prepares messages of magic 0 or 1, which are always rewritten as magic 2."""
     if not first.is_compressed:
         usual = _prepare_usual_messages(records, first.magic, rules, now_ms, origin)
         if usual is not None:
@@ -268,7 +270,7 @@ def _prepare_messages(
 def _prepare_usual_messages(
     records: memoryview, magic: int, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend | None:
-    """The append of uncompressed messages without fault; None for others, which take 10 µs each, one by one."""
+    """The append of valid uncompressed messages; None for others, which are then checked one by one, 10 µs each."""
     if len(records) > rules.max_message_bytes:
         return None
     target = rules.codec_for(Codec.NONE)
@@ -287,7 +289,7 @@ def _iter_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
 
 
 def _finish_rebuilt(
-    rebuilt: Rebuilt,
+    rebuilt: RebuiltBatch,
     received_bytes: int,
     rules: AppendRules,
     now_ms: int,
@@ -295,7 +297,7 @@ def _finish_rebuilt(
     *,
     keeps_plain: bool = False,
 ) -> PreparedAppend:
-    """What was rebuilt; from plain messages to a plain batch only the written bytes count as temporary."""
+    """The append of a rebuilt batch; from plain messages to a plain batch, only written bytes count as temporary."""
     return _with_counts(
         rebuilt.batch,
         received_bytes,

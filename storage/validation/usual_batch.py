@@ -1,8 +1,7 @@
 """Fast path for a record set of one valid v2 batch, which is appended unchanged.
 
-Of magic 2, with nothing wrong in it and nothing to change: one pass over the decompressed records checks that. Any
-other record set, a faulty one, or one that decompresses to much goes through the checks of `record_sets.py`, which go
-step by step and say what is wrong.
+One pass over the decompressed records checks that nothing is wrong and nothing has to be changed. Any other record set,
+and one that decompresses to too much, takes the checks of `record_sets.py`, which name the fault.
 """
 
 import threading
@@ -30,7 +29,7 @@ BLOCK_CODECS = frozenset(map(int, (Codec.LZ4, Codec.SNAPPY)))
 
 
 class _BatchTables(threading.local):
-    """A thread's tables, made by the first use."""
+    """The tables of each thread, made at their first use."""
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -41,11 +40,11 @@ _kept: Final = _BatchTables()
 
 
 def prepare_usual(
-    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, most_opened: int
+    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, most_decompressed: int
 ) -> PreparedAppend | None:
-    """The append of a record set that is one batch without fault and stays as it is, None for any other.
+    """The append of a record set that is one valid batch and stays unchanged; None for any other.
 
-    And for one that opens to more than `most_opened` bytes; gzip and zstd never open to more than 128 KiB here.
+    Also None for a batch that decompresses to more than `most_decompressed` bytes, or 128 KiB with gzip and zstd.
     """
     size = len(records)
     if size <= RECORD_BATCH_OVERHEAD:
@@ -61,7 +60,7 @@ def prepare_usual(
         return None
     body, opened_bytes = records[RECORD_BATCH_OVERHEAD:], 0
     if codec in BLOCK_CODECS:
-        found = glance_at_blocks(records, _kept.blocks, min(most_opened, rules.max_decompressed_bytes))
+        found = glance_at_blocks(records, _kept.blocks, min(most_decompressed, rules.max_decompressed_bytes))
         if found is None:
             return None
         oldest, newest, keyless, opened_bytes = found
@@ -76,7 +75,7 @@ def prepare_usual(
         if seen is None:
             return None
         oldest, newest, keyless = seen
-    if (keyless and rules.compacted) or not rules.accepts_span(oldest, newest, now_ms):
+    if (keyless and rules.compacted) or not rules.accepts_timestamp_span(oldest, newest, now_ms):
         return None
     if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None

@@ -1,4 +1,4 @@
-"""What Kafka kept in ZooKeeper: read from ZooKeeper's files at rest or from a live server, and understood.
+"""Reads Kafka's data in ZooKeeper, from the files of a stopped ZooKeeper or from a live one.
 
-`data_directory` and `live_zookeeper` give a tree of nodes, `kafka_cluster` what Kafka wrote into it.
+`data_directory` and `live_zookeeper` read the tree of nodes, `kafka_cluster` decodes Kafka's data in it.
 """

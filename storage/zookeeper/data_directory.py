@@ -1,7 +1,7 @@
-"""The data directory of a ZooKeeper at rest: its newest whole snapshot, and the transactions after it.
+"""Reads the data directory of a stopped ZooKeeper: its newest whole snapshot, and the transactions after it.
 
-`version-2` is below `dataDir`, and below `dataLogDir` where the logs are kept apart. Of a snapshot that is damaged the
-one before is taken. Transactions that are in no file, or cannot be read, are said: what they changed is not known.
+`version-2` is in `dataDir`, and in `dataLogDir` if the logs are kept apart. If a snapshot is damaged, the one before it
+is used. Transactions that are in no file or cannot be read are reported: their changes are not known.
 Source: ZooKeeper 3.8 `FileTxnSnapLog`.
 """
 
@@ -24,12 +24,12 @@ _EPOCH_SHIFT = 32
 
 
 class UnreadableDirectory(DiskFault):
-    """No tree can be had of the directory; the message says what was looked for."""
+    """The directory has no files of ZooKeeper; the message says which were expected."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DataDirectory:
-    """The tree as of transaction `zxid`. `notes` say what was passed over, `gaps` what is not known because of it."""
+    """The tree after transaction `zxid`. `notes`: files that were skipped. `gaps`: changes that are unknown."""
 
     tree: ZnodeTree = field(default_factory=ZnodeTree)
     zxid: int = 0
@@ -38,11 +38,11 @@ class DataDirectory:
 
 
 def read_data_directory(files: Files, paths: Sequence[str]) -> DataDirectory:
-    """What the files in these directories say; nothing is written. Raises: UnreadableDirectory, DiskFault."""
-    return _Reading(files, paths).read()
+    """Reads the files in these directories; nothing is written. Raises: UnreadableDirectory, DiskFault."""
+    return _DataDirectoryReader(files, paths).read()
 
 
-class _Reading:
+class _DataDirectoryReader:
     def __init__(self, files: Files, paths: Sequence[str]) -> None:
         self._files = files
         self._paths = paths
@@ -53,7 +53,7 @@ class _Reading:
         self._has_snapshot = False
 
     def _list_files(self, kind: str) -> list[tuple[int, str]]:
-        """Transaction id and path of the files of a kind, in order."""
+        """Transaction id and path of each file of a kind, ordered by id."""
         matches = [(folder, _NAME.fullmatch(name)) for folder in self._folders for name in self._files.names(folder)]
         return sorted({(int(m[2], 16), f"{folder}/{m[0]}") for folder, m in matches if m and m[1] == kind})
 
@@ -69,7 +69,7 @@ class _Reading:
         return self._found
 
     def _note_compressed_snapshots(self) -> None:
-        """Snapshots of `zookeeper.snapshot.compression.method`, where there is a gap, which they may fill."""
+        """Adds compressed snapshots (`zookeeper.snapshot.compression.method`) to the gaps, which they may fill."""
         if self._found.gaps:
             names = [f"{folder}/{name}" for folder in self._folders for name in sorted(self._files.names(folder))]
             packed = [name for name in names if name.endswith(_PACKED) and "/snapshot." in name]
@@ -118,14 +118,17 @@ class _Reading:
 
     def _note_gap_before(self, zxid: int, path: str) -> None:
         known = self._found.zxid
-        if not self._follows(zxid, known):
+        if not self._is_next_transaction(zxid, known):
             self._found.gaps.append(
                 f"the transactions {known + 1:#x} to {zxid - 1:#x} are in no file (before {path}): "
                 "what they changed is not known"
             )
 
-    def _follows(self, zxid: int, known: int) -> bool:
-        """A new leader of the ensemble begins again with 1; without a snapshot all leaders' transactions are needed."""
+    def _is_next_transaction(self, zxid: int, known: int) -> bool:
+        """Whether `zxid` comes directly after `known`.
+
+        A new leader of the ensemble begins again with number 1. Without a snapshot all transactions are needed.
+        """
         epoch, number = divmod(zxid, 1 << _EPOCH_SHIFT)
         is_first = number == 1 and epoch > known >> _EPOCH_SHIFT
         return zxid == known + 1 or (is_first and (known > 0 or self._has_snapshot or epoch == 1))

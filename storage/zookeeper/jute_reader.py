@@ -10,18 +10,18 @@ from ..files.file_handle import ReadableFile
 
 READ_BYTES = 1 << 20
 MOST_VALUE_BYTES = 1 << 28
-"""ZooKeeper takes no larger value than its jute.maxbuffer, 1 MB as a rule."""
+"""ZooKeeper accepts no value larger than its jute.maxbuffer, usually 1 MB."""
 
 _INT = Struct(">i")
 _LONG = Struct(">q")
 
 
 class MalformedJute(ValueError):
-    """Bytes that end too early, or a length that cannot be."""
+    """The bytes end too early, or have an impossible length."""
 
 
 class JuteReader:
-    """Reads one value after the other; `position` is that of the next one."""
+    """Reads one value after the other; `position`: the position of the next value."""
 
     def __init__(self, data: bytes | memoryview, position: int = 0) -> None:
         self.data = memoryview(data)
@@ -29,7 +29,7 @@ class JuteReader:
 
     @property
     def left(self) -> int:
-        """How many bytes are not read yet."""
+        """The number of bytes that are not read yet."""
         return len(self.data) - self.position
 
     def take(self, size: int) -> memoryview:
@@ -50,19 +50,19 @@ class JuteReader:
         return self.take(1)[0] != 0
 
     def read_buffer(self) -> bytes:
-        """None is read as no bytes."""
+        """Reads a buffer; a missing one (-1) as b""."""
         size = self.read_int()
         return b"" if size == -1 else bytes(self.take(size))
 
     def read_string(self) -> str:
-        """Raises: MalformedJute, also for bytes that are no UTF-8."""
+        """Reads a string. Raises: MalformedJute, also for bytes that are not UTF-8."""
         try:
             return self.read_buffer().decode()
         except UnicodeDecodeError as fault:
             raise MalformedJute(f"no text at position {self.position}: {fault}") from fault
 
     def read_count(self, item_bytes: int) -> int:
-        """The number of items that follow, each of `item_bytes` at least; -1 is read as none."""
+        """Reads the number of items that follow, each of at least `item_bytes`; -1 is read as 0."""
         count = self.read_int()
         if count == -1:
             return 0
@@ -72,9 +72,9 @@ class JuteReader:
 
 
 class JuteFile(JuteReader):
-    """As `JuteReader`, of a file of which no more is held than the value that is read, or READ_BYTES.
+    """Reads values from a file; it holds only the value that is read, or READ_BYTES.
 
-    `checksum` is the Adler-32 of all that was read so far.
+    `checksum`: the Adler-32 of all bytes read so far.
     """
 
     def __init__(self, file: ReadableFile, size_bytes: int) -> None:

@@ -1,11 +1,11 @@
-"""What Kafka kept of a cluster in ZooKeeper, understood.
+"""Decodes the data of a Kafka cluster in ZooKeeper.
 
     /cluster/id                 {"id": …}
     /config/topics/<topic>      {"config": {name: text}}; /config/brokers/<id> and <default> likewise
     /latest_producer_id_block   {"block_end": "1999"}
-    /delegation_token/tokens    tokens that were given; their keys need the secret of the old brokers
+    /delegation_token/tokens    delegation tokens; their keys need the secret of the old brokers
     /consumers/<group>/offsets  groups of consumers before 0.9
-    /migration                  there since a controller of KRaft took over
+    /migration                  exists if a KRaft controller has taken over
 
 A cluster may be below a chroot. Source: Kafka 3.9 `ZkData`.
 """
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from ...protocol.acls import Acl
 from ...protocol.scram import ScramCredential
 from ..metadata.cluster_state import QuotaEntity
-from .znode_access import read_acls, read_passwords, read_quotas
-from .znode_json import MalformedZnode, parse_whole_number, read_object, texts
-from .znode_topics import TOPICS, ZookeeperTopic, read_deleted_topics, read_topics, waiting_reassignments
+from .znode_access import read_acls, read_quotas, read_scram_credentials
+from .znode_json import MalformedZnode, parse_whole_number, read_object, read_texts
+from .znode_topics import TOPICS, ZookeeperTopic, read_deleted_topics, read_topics, read_waiting_reassignments
 from .znode_tree import ZnodeTree
 
 CLUSTER_ID = "/cluster/id"
@@ -31,8 +31,8 @@ DEFAULT_BROKER = "<default>"
 
 @dataclass(slots=True, kw_only=True)
 class KafkaCluster:
-    """All of it; `next_producer_id` is above every id that was given. `registered` are brokers that seem to run,
-    `groups` those that kept their offsets in ZooKeeper."""
+    """The whole data of a cluster. `next_producer_id`: above all ids that were handed out. `registered`: brokers that
+    seem to be running. `groups`: those that kept their offsets in ZooKeeper."""
 
     cluster_id: str = ""
     topics: dict[str, ZookeeperTopic] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class KafkaCluster:
     is_migrating: bool = False
 
 
-def find_cluster(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
-    """The tree of one cluster, below its chroot; of several that with the id. Raises: MalformedZnode."""
+def find_cluster_tree(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
+    """The tree of one cluster, below its chroot; of several, that with `cluster_id`. Raises: MalformedZnode."""
     ends = [path for path in tree.paths() if path.endswith(TOPICS)]
     found = [tree if path == TOPICS else tree.subtree(path.removesuffix(TOPICS)) for path in ends]
     if len(found) > 1:
@@ -68,7 +68,7 @@ def find_cluster(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
 
 
 def read_cluster(tree: ZnodeTree) -> KafkaCluster:
-    """What Kafka wrote. Raises: MalformedZnode."""
+    """Decodes the data of the cluster. Raises: MalformedZnode."""
     brokers = _read_configs(tree, "brokers")
     cluster_configs = brokers.pop(DEFAULT_BROKER, {})
     return KafkaCluster(
@@ -79,11 +79,11 @@ def read_cluster(tree: ZnodeTree) -> KafkaCluster:
         cluster_configs=cluster_configs,
         configs_of_brokers={parse_whole_number("/config/brokers", name): configs for name, configs in brokers.items()},
         acls=read_acls(tree),
-        passwords=read_passwords(tree),
+        passwords=read_scram_credentials(tree),
         quotas=read_quotas(tree),
         next_producer_id=_next_producer_id(tree),
         delegation_tokens=len(tree.children(TOKENS)),
-        waiting_reassignments=waiting_reassignments(tree),
+        waiting_reassignments=read_waiting_reassignments(tree),
         groups=[name for name in tree.children(GROUPS) if tree.children(f"{GROUPS}/{name}/offsets")],
         registered=[parse_whole_number(BROKERS, name) for name in tree.children(BROKERS)],
         is_migrating=MIGRATION in tree,
@@ -94,7 +94,7 @@ def _read_configs(tree: ZnodeTree, kind: str) -> dict[str, dict[str, str]]:
     found = {}
     for name in tree.children(f"/config/{kind}"):
         path = f"/config/{kind}/{name}"
-        configs = texts(path, read_object(tree, path).get("config", {}))
+        configs = read_texts(path, read_object(tree, path).get("config", {}))
         if configs:
             found[name] = configs
     return found

@@ -1,4 +1,4 @@
-"""The nodes of a live ZooKeeper that Kafka wrote, read with kazoo, which is an extra."""
+"""Reads Kafka's nodes from a live ZooKeeper, with kazoo, which is an extra."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ class LiveZookeeperFault(Exception):
 
 
 def read_live_zookeeper(hosts: str) -> ZnodeTree:
-    """The tree of a ZooKeeper at HOST:PORT[,HOST:PORT…][/CHROOT]; nothing is written. Raises: LiveZookeeperFault."""
+    """Reads the tree of a ZooKeeper at HOST:PORT[,HOST:PORT…][/CHROOT]. Raises: LiveZookeeperFault."""
     try:
         from kazoo.client import KazooClient
         from kazoo.exceptions import KazooException
@@ -56,7 +56,7 @@ def read_live_zookeeper(hosts: str) -> ZnodeTree:
 
 
 def _read_level(client: Any, tree: ZnodeTree, paths: Sequence[str]) -> list[str]:
-    """Put the nodes into the tree; the paths of the nodes below them."""
+    """Adds the nodes to the tree; returns the paths of their children."""
     below: list[str] = []
     for at in range(0, len(paths), REQUESTS_AT_ONCE):
         below += _read_nodes(client, tree, paths[at : at + REQUESTS_AT_ONCE])

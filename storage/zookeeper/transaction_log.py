@@ -5,15 +5,15 @@
 
     body: int64 session, int32 cxid, int64 zxid, int64 time, int32 type, and by type
 
-| type | | then |
+| type | change | fields |
 |---|---|---|
 | 1, 15 | create | path, data, access rules, bool ephemeral, int32 version |
 | 19, 21 | create a container, with a time to live | path, data, access rules, int32 version |
 | 2, 20 | delete | path |
 | 5 | set data | path, data, int32 version |
 | 14 | several at once | int32 count: int32 type, buffer |
-| -11 | close a session | its ephemeral nodes go |
-| -1 | a request that failed; several at once with such a one have all failed | |
+| -11 | close a session, which removes its ephemeral nodes | |
+| -1 | a failed request; if one of several at once is such, all have failed | |
 
 Other types change no data. Source: ZooKeeper 3.4 and 3.8 `FileTxnLog`, `DataTree.processTxn`.
 """
@@ -41,12 +41,12 @@ _HEAD_BYTES = 16
 
 
 class DamagedLog(ValueError):
-    """A transaction log that cannot be read on; the message has the position."""
+    """The transaction log is damaged; the message has the position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """One transaction; `body` is what follows its header."""
+    """One transaction; `body`: the bytes after its header."""
 
     session: int
     zxid: int
@@ -54,12 +54,12 @@ class Transaction:
     body: memoryview
 
     def apply(self, tree: ZnodeTree) -> None:
-        """Change the tree; again, it changes nothing more. Raises: MalformedJute."""
+        """Applies the transaction to the tree; a second time has no effect. Raises: MalformedJute."""
         _apply(tree, self.kind, JuteReader(self.body), self.session)
 
 
 def read_transactions(reader: JuteReader) -> Iterator[Transaction]:
-    """The transactions one by one. A log that ends within one, as a stop without warning leaves it, is whole.
+    """Yields the transactions. A log may end within one, after a crash; that is not damage.
 
     Raises: DamagedLog, MalformedJute, after those before the damage; DiskFault.
     """

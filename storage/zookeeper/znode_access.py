@@ -1,4 +1,4 @@
-"""Access rules, passwords and quotas as ZooKeeper has them.
+"""Decodes ACLs, SCRAM credentials and quotas in ZooKeeper.
 
     /kafka-acl/<Type>/<name>                          {"acls": [{"principal", "permissionType", "operation", "host"}]}
     /kafka-acl-extended/<pattern>/<Type>/<name>       likewise; the pattern is `prefixed` (KIP-290)
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.scram import HASHES, ScramCredential, base64_bytes
 from ..metadata.cluster_state import QuotaEntity
-from .znode_json import MalformedZnode, read_object, texts
+from .znode_json import MalformedZnode, read_object, read_texts
 from .znode_tree import ZnodeTree
 
 LITERAL_RULES = "/kafka-acl"
@@ -29,7 +29,7 @@ _PATTERNS = {"prefixed": PatternType.PREFIXED, "literal": PatternType.LITERAL}
 
 
 def read_acls(tree: ZnodeTree) -> list[Acl]:
-    """All access rules, ordered. Raises: MalformedZnode."""
+    """Reads all ACLs, ordered. Raises: MalformedZnode."""
     rules = set(_rules_below(tree, LITERAL_RULES, PatternType.LITERAL))
     for name in tree.children(OTHER_RULES):
         pattern = _PATTERNS.get(name.lower())
@@ -45,7 +45,7 @@ def _rules_below(tree: ZnodeTree, path: str, pattern: PatternType) -> Iterator[A
             node = f"{path}/{kind}/{name}"
             rows = read_object(tree, node).get("acls", [])
             for row in rows if isinstance(rows, list) else ():
-                yield _parse_rule(node, kind, name, pattern, texts(node, row))
+                yield _parse_rule(node, kind, name, pattern, read_texts(node, row))
 
 
 def _parse_rule(path: str, kind: str, name: str, pattern: PatternType, fields: dict[str, str]) -> Acl:
@@ -64,12 +64,12 @@ def _parse_rule(path: str, kind: str, name: str, pattern: PatternType, fields: d
 
 
 def _to_constant_name(text: str) -> str:
-    """`ClusterAction` is CLUSTER_ACTION."""
+    """Converts `ClusterAction` to CLUSTER_ACTION."""
     return "".join(f"_{each}" if each.isupper() and at else each.upper() for at, each in enumerate(text))
 
 
-def read_passwords(tree: ZnodeTree) -> dict[tuple[str, str], ScramCredential]:
-    """What is kept of passwords, by user and mechanism. Raises: MalformedZnode, which shows no password."""
+def read_scram_credentials(tree: ZnodeTree) -> dict[tuple[str, str], ScramCredential]:
+    """Reads SCRAM credentials by user and mechanism. Raises: MalformedZnode, without showing any keys."""
     found = {}
     for name in tree.children(USERS):
         path = f"{USERS}/{name}"
@@ -93,7 +93,7 @@ def _parse_credential(path: str, text: str) -> ScramCredential:
 
 
 def read_quotas(tree: ZnodeTree) -> dict[QuotaEntity, dict[str, float]]:
-    """All quotas by what they are for. Raises: MalformedZnode."""
+    """Reads all quotas by entity. Raises: MalformedZnode."""
     found: dict[QuotaEntity, dict[str, float]] = {}
     for path, entity in _iter_quota_entities(tree):
         quotas = {
@@ -121,7 +121,7 @@ def _entity_name(name: str) -> str | None:
 
 
 def _read_settings(tree: ZnodeTree, path: str) -> dict[str, str]:
-    return texts(path, read_object(tree, path).get("config", {}))
+    return read_texts(path, read_object(tree, path).get("config", {}))
 
 
 def _parse_rate(path: str, text: str) -> float:

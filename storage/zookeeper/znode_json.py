@@ -1,4 +1,4 @@
-"""The data of a node as JSON, with the path in what is said of a fault."""
+"""Parses the data of a node as JSON; error messages have the node's path."""
 
 import json
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from .znode_tree import ZnodeTree
 
 
 class MalformedZnode(DiskFault):
-    """A node whose data cannot be understood; the message has its path."""
+    """The data of a node cannot be parsed; the message has its path."""
 
 
 def read_object(tree: ZnodeTree, path: str) -> Mapping[str, Any]:
-    """The object in the node; an empty one where there is no node, or nothing in it. Raises: MalformedZnode."""
+    """Reads the object in a node; an empty one if there is no node, or no data in it. Raises: MalformedZnode."""
     data = tree.get(path)
     if not data:
         return {}
@@ -27,7 +27,7 @@ def read_object(tree: ZnodeTree, path: str) -> Mapping[str, Any]:
 
 
 def parse_whole_number(path: str, value: object) -> int:
-    """The number, which may stand as text. Raises: MalformedZnode."""
+    """Parses a whole number, which may be a text. Raises: MalformedZnode."""
     try:
         if not isinstance(value, bool | float):
             return int(value)  # type: ignore[call-overload, no-any-return]
@@ -36,15 +36,15 @@ def parse_whole_number(path: str, value: object) -> int:
     raise MalformedZnode(f"ZooKeeper's {path}: a whole number expected, found {str(value)[:100]}")
 
 
-def broker_ids(path: str, value: object) -> tuple[int, ...]:
-    """The ids of a list. Raises: MalformedZnode."""
+def parse_broker_ids(path: str, value: object) -> tuple[int, ...]:
+    """Parses a list of broker ids. Raises: MalformedZnode."""
     if not isinstance(value, list):
         raise MalformedZnode(f"ZooKeeper's {path}: a list of broker ids expected, found {str(value)[:100]}")
     return tuple(parse_whole_number(path, each) for each in value)
 
 
-def texts(path: str, value: object) -> dict[str, str]:
-    """Names to texts. Raises: MalformedZnode."""
+def read_texts(path: str, value: object) -> dict[str, str]:
+    """Reads an object of names and texts. Raises: MalformedZnode."""
     if not isinstance(value, dict):
         raise MalformedZnode(f"ZooKeeper's {path}: names and values expected, found {str(value)[:100]}")
     return {str(name): str(text) for name, text in value.items()}

@@ -1,10 +1,10 @@
-"""Topics as ZooKeeper has them: where their partitions are, and the state of each.
+"""Decodes topics in ZooKeeper: the replicas of their partitions, and the state of each partition.
 
     /brokers/topics/<topic>                     {"version": 1, "partitions": {"0": [1, 2]}}
                                                 2: also "adding_replicas", "removing_replicas"; 3: also "topic_id"
     /brokers/topics/<topic>/partitions/<n>/state   {"leader": 1, "leader_epoch": 3, "isr": [1], "controller_epoch": 2}
     /admin/reassign_partitions                  {"partitions": [{"topic": "a", "partition": 0, "replicas": [2, 3]}]}
-    /admin/delete_topics/<topic>                is being deleted
+    /admin/delete_topics/<topic>                the topic is being deleted
 
 Source: Kafka 1.1.1, 2.8 and 3.9 `ZkData`.
 """
@@ -17,7 +17,7 @@ from uuid import UUID
 from ..files.file_names import fault_of_topic_name
 from ..files.partition_metadata import decode_uuid
 from ..metadata.partition_record import NO_LEADER, PartitionRecord
-from .znode_json import MalformedZnode, broker_ids, parse_whole_number, read_object
+from .znode_json import MalformedZnode, parse_broker_ids, parse_whole_number, read_object
 from .znode_tree import ZnodeTree
 
 TOPICS = "/brokers/topics"
@@ -29,7 +29,7 @@ Reassignments = Mapping[tuple[str, int], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZookeeperTopic:
-    """A topic; `topic_id` is None before 2.8. A partition without a state (`without_state`) was never led."""
+    """A topic; `topic_id` is None before 2.8. `without_state`: partitions that never had a leader."""
 
     topic_id: UUID | None
     partitions: tuple[PartitionRecord, ...]
@@ -37,10 +37,10 @@ class ZookeeperTopic:
 
 
 def read_topics(tree: ZnodeTree) -> dict[str, ZookeeperTopic]:
-    """All topics by name, those that are being deleted too. Raises: MalformedZnode.
+    """Reads all topics by name, even those that are being deleted. Raises: MalformedZnode.
 
-    A node without data is no topic for Kafka either: where one was removed by hand, a broker that writes the state of
-    a partition makes the nodes above it again.
+    Like Kafka, it ignores nodes without data: if somebody removes a topic's node by hand, a broker that writes the
+    state of a partition creates an empty one again.
     """
     reassignments = dict(_read_reassignments(tree))
     names = [name for name in tree.children(TOPICS) if tree.get(f"{TOPICS}/{name}")]
@@ -48,12 +48,12 @@ def read_topics(tree: ZnodeTree) -> dict[str, ZookeeperTopic]:
 
 
 def read_deleted_topics(tree: ZnodeTree) -> frozenset[str]:
-    """The topics that are being deleted."""
+    """Reads the names of topics that are being deleted."""
     return frozenset(tree.children(DELETED_TOPICS))
 
 
-def waiting_reassignments(tree: ZnodeTree) -> list[str]:
-    """The partitions whose reassignment was asked for and had not begun."""
+def read_waiting_reassignments(tree: ZnodeTree) -> list[str]:
+    """Reads the partitions whose reassignment was requested and has not begun."""
     topics = read_topics(tree)
     return [
         f"{topic}-{index}"
@@ -69,7 +69,7 @@ def _read_reassignments(tree: ZnodeTree) -> Iterator[tuple[tuple[str, int], tupl
     for row in rows if isinstance(rows, list) else ():
         fields = row if isinstance(row, dict) else {}
         partition = parse_whole_number(REASSIGNMENTS, fields.get("partition"))
-        yield (str(fields.get("topic")), partition), broker_ids(REASSIGNMENTS, fields.get("replicas"))
+        yield (str(fields.get("topic")), partition), parse_broker_ids(REASSIGNMENTS, fields.get("replicas"))
 
 
 def _read_topic(tree: ZnodeTree, name: str, reassignments: Reassignments) -> ZookeeperTopic:
@@ -104,14 +104,14 @@ def _parse_topic_id(path: str, fields: Mapping[str, Any]) -> UUID | None:
 def _read_partition(
     tree: ZnodeTree, path: str, index: int, fields: Mapping[str, Any], target: tuple[int, ...] | None
 ) -> PartitionRecord:
-    replicas = broker_ids(path, fields["partitions"][str(index)])
+    replicas = parse_broker_ids(path, fields["partitions"][str(index)])
     adding = _replicas_of(path, fields, "adding_replicas", index)
     removing = _replicas_of(path, fields, "removing_replicas", index)
     state_path = f"{path}/partitions/{index}/state"
     state = read_object(tree, state_path)
-    isr = broker_ids(state_path, state.get("isr", []))
+    isr = parse_broker_ids(state_path, state.get("isr", []))
     if target is not None and not adding and not removing and set(target) < set(replicas):
-        # Before 2.4 the replicas of a reassignment under way are the old and the new ones together.
+        # Before 2.4, the replicas during a reassignment are the old and the new ones together.
         adding = tuple(replica for replica in target if replica not in isr)
         removing = tuple(replica for replica in replicas if replica not in target)
     return PartitionRecord(
@@ -128,4 +128,4 @@ def _replicas_of(path: str, fields: Mapping[str, Any], name: str, index: int) ->
     by_partition = fields.get(name) or {}
     if not isinstance(by_partition, dict):
         raise MalformedZnode(f"ZooKeeper's {path}: {name} by partition expected")
-    return broker_ids(path, by_partition.get(str(index), []))
+    return parse_broker_ids(path, by_partition.get(str(index), []))

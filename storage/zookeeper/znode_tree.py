@@ -1,4 +1,4 @@
-"""The nodes of a ZooKeeper by their paths."""
+"""The nodes of a ZooKeeper, by path."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ ROOT = "/"
 
 
 class ZnodeTree:
-    """Data of nodes by path; `/` is the root. Which session an ephemeral node belongs to is known, too."""
+    """The data of nodes by path, and the session of each ephemeral node; `/` is the root."""
 
     def __init__(self, nodes: Mapping[str, bytes] | None = None) -> None:
         self._children: dict[str, dict[str, None]] = {}
@@ -22,18 +22,18 @@ class ZnodeTree:
         return len(self._data)
 
     def get(self, path: str) -> bytes | None:
-        """The data, None where there is no such node."""
+        """The data of a node; None if there is no such node."""
         return self._data.get(path)
 
     def children(self, path: str) -> list[str]:
-        """The names of the nodes below, ordered."""
+        """The names of the node's children, ordered."""
         return sorted(self._children.get(path, ()))
 
     def paths(self) -> Iterator[str]:
         return iter(self._data)
 
     def put(self, path: str, data: bytes, owner: int = 0) -> None:
-        """Make the node, or replace its data; `owner` is the session of an ephemeral one."""
+        """Adds the node or replaces its data; `owner`: the session of an ephemeral node."""
         self._data[path] = data
         if owner:
             self._owners[path] = owner
@@ -42,23 +42,23 @@ class ZnodeTree:
             self._children.setdefault(parent or ROOT, {})[name] = None
 
     def replace(self, path: str, data: bytes) -> None:
-        """Replace the data of a node that is there."""
+        """Replaces the data of a node, if it exists."""
         if path in self._data:
             self._data[path] = data
 
     def remove(self, path: str) -> None:
-        """Nothing happens where there is no such node."""
+        """Removes a node, if it exists."""
         self._data.pop(path, None)
         self._owners.pop(path, None)
         parent, _, name = path.rpartition("/")
         self._children.get(parent or ROOT, {}).pop(name, None)
 
     def close_session(self, session: int) -> None:
-        """Remove the ephemeral nodes of a session."""
+        """Removes the ephemeral nodes of a session."""
         for path in [path for path, owner in self._owners.items() if owner == session]:
             self.remove(path)
 
     def subtree(self, prefix: str) -> "ZnodeTree":
-        """The nodes under `prefix` as a tree of their own: what a client with that chroot sees."""
+        """The nodes below `prefix` as a separate tree, as a client with that chroot sees them."""
         start = prefix.rstrip("/") + "/"
         return ZnodeTree({path[len(start) - 1 :]: data for path, data in self._data.items() if path.startswith(start)})

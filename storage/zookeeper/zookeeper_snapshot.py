@@ -1,4 +1,4 @@
-"""`snapshot.<zxid in hex>`: all nodes of a ZooKeeper as they were while it went on working.
+"""`snapshot.<zxid in hex>`: all nodes of a ZooKeeper, written while it kept working.
 
     int32 "ZKSN"   int32 version 2   int64 database id
     int32 count of sessions:         int64 session, int32 timeout
@@ -6,8 +6,8 @@
     nodes until the path "/":        text path, buffer data, int64 ACL list, 60 bytes of status
     int64 Adler-32 of all before it  text "/"
 
-The path of the root is empty. Transactions above the zxid may be in it already; they are applied again. What follows
-in ZooKeeper 3.6 and later (digests) is passed over. Source: ZooKeeper 3.4 and 3.8 `FileSnap`, `DataTree`.
+The path of the root is empty. The snapshot may have later transactions already; they are applied again. The digests
+after it, since ZooKeeper 3.6, are ignored. Source: ZooKeeper 3.4 and 3.8 `FileSnap`, `DataTree`.
 """
 
 from .jute_reader import JuteFile, JuteReader, MalformedJute
@@ -20,11 +20,11 @@ _STATUS_BYTES = 60
 
 
 class DamagedSnapshot(ValueError):
-    """A snapshot that is not whole."""
+    """The snapshot is incomplete or damaged."""
 
 
 def read_snapshot(reader: JuteFile) -> ZnodeTree:
-    """The nodes of the snapshot. Raises: DamagedSnapshot; DiskFault."""
+    """Reads the nodes of the snapshot. Raises: DamagedSnapshot; DiskFault."""
     try:
         if bytes(reader.take(4)) != MAGIC or reader.read_int() != VERSION:
             raise DamagedSnapshot("it does not begin as a snapshot of ZooKeeper")
@@ -49,7 +49,7 @@ def _skip_sessions_and_acls(reader: JuteReader) -> None:
 
 
 def skip_acls(reader: JuteReader) -> None:
-    """Read over a list of ZooKeeper's own access rules. Raises: MalformedJute."""
+    """Skips a list of ZooKeeper's own access rules. Raises: MalformedJute."""
     for _ in range(reader.read_count(12)):
         reader.read_int()
         reader.read_buffer()

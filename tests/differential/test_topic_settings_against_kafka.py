@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from stepdown.config import TOPIC_KEYS
 from stepdown.storage.migration.plan_making import drop_unreadable_settings
-from stepdown.storage.migration.release_preparation import INDEX_BYTES, RELEASES, Preparation
+from stepdown.storage.migration.release_preparation import INDEX_BYTES, RELEASES, ReleasePreparation
 from support.clients_raw import blob, string
 from support.java_oracle import JavaOracle
 from support.maven import class_path
@@ -34,8 +34,8 @@ def test_kafka_takes_what_a_plan_keeps_and_a_plan_keeps_what_kafka_takes(
     rows = [(name, value) for name in TOPIC_KEYS if not name.startswith("stepdown.") for value in VALUES]
     kept = []
     for name, value in rows:
-        limits = Preparation(release=RELEASES[release])
-        kept.append(drop_unreadable_settings("a", limits.topic_configs("a", {name: value}), []).get(name))
+        limits = ReleasePreparation(release=RELEASES[release])
+        kept.append(drop_unreadable_settings("a", limits.adapt_topic_configs("a", {name: value}), []).get(name))
     raw = refusals(java_oracle, version, rows)
     planned = refusals(java_oracle, version, [(name, value or "") for (name, _), value in zip(rows, kept, strict=True)])
     removed = RELEASES[release].removed

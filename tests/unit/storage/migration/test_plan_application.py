@@ -54,7 +54,7 @@ def test_every_broker_gets_the_same_snapshot_and_the_metadata_are_those_of_zooke
     assert len({each.read_bytes() for each in snapshots}) == 1
     assert all(each.stat().st_mode & 0o777 == 0o600 for each in [*snapshots, migration.path])
     state = MetadataStore.read(Files(read_only=True), [str(path) for path in migration.brokers[1]]).state
-    assert state.topics == plan.metadata().topics
+    assert state.topics == plan.state_with_directories().topics
     assert state.topics["orders"].configs == {"retention.ms": "1000"}
     assert state.scram_credentials.keys() == {("alice", "SCRAM-SHA-256")}
     assert state.client_quotas == {(("user", "alice"),): {"producer_byte_rate": 1e16}}

@@ -50,7 +50,11 @@ def test_the_snapshot_is_of_the_offset_where_the_segment_began(log: Log) -> None
 
 @pytest.mark.parametrize(
     "happens",
-    [lambda log: log.truncate_to(1), lambda log: log.restart_at(100), lambda log: log.close_after_deletion()],
+    [
+        lambda log: log.truncate_to(1),
+        lambda log: log.truncate_fully_and_start_at(100),
+        lambda log: log.close_after_deletion(),
+    ],
     ids=["is shortened", "begins elsewhere", "is deleted"],
 )
 def test_no_snapshot_is_written_of_a_log_that_meanwhile(log: Log, happens: Callable[[Log], None]) -> None:

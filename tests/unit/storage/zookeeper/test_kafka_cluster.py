@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stepdown.protocol.acls import AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.storage.files.partition_metadata import decode_uuid
-from stepdown.storage.zookeeper.kafka_cluster import KafkaCluster, find_cluster, read_cluster
+from stepdown.storage.zookeeper.kafka_cluster import KafkaCluster, find_cluster_tree, read_cluster
 from stepdown.storage.zookeeper.znode_json import MalformedZnode
 from stepdown.storage.zookeeper.znode_tree import ZnodeTree
 from support.zookeeper_files import kafka_nodes, with_parents
@@ -118,12 +118,12 @@ def test_deleted_topics_tokens_and_a_migration_are_seen() -> None:
 def test_a_cluster_is_found_below_its_chroot() -> None:
     nodes = kafka_nodes({"a": [([1], 1, 0, [1])]}, CLUSTER_ID)
     below = {f"/kafka/one{path}": data for path, data in nodes.items()}
-    assert read_cluster(find_cluster(ZnodeTree(with_parents(below)), None)).topics.keys() == {"a"}
+    assert read_cluster(find_cluster_tree(ZnodeTree(with_parents(below)), None)).topics.keys() == {"a"}
     both = ZnodeTree(with_parents(below | {f"/two{path}": data for path, data in kafka_nodes({"b": []}, "x").items()}))
-    assert read_cluster(find_cluster(both, CLUSTER_ID)).topics.keys() == {"a"}
+    assert read_cluster(find_cluster_tree(both, CLUSTER_ID)).topics.keys() == {"a"}
     for tree, cluster_id in ((both, "third"), (ZnodeTree({}), None)):
         with pytest.raises(MalformedZnode):
-            find_cluster(tree, cluster_id)
+            find_cluster_tree(tree, cluster_id)
 
 
 @pytest.mark.parametrize(
