@@ -100,10 +100,10 @@ COMPLETERS = {"serve": _complete_serve, "gateway": _complete_gateway, "pipeline"
 
 def _set_metavar_completion(command: Any) -> None:
     """Have a command and those below it offer the values of each parameter whose metavar lists them."""
-    from ..config.sources.command_parser import list_values
+    from ..config.sources.command_parser import list_metavar_values
 
     for parameter in command.params:
-        if values := list_values(parameter.metavar or ""):
+        if values := list_metavar_values(parameter.metavar or ""):
             parameter.shell_complete = partial(_filter_by_prefix, values)
     for each in getattr(command, "commands", {}).values():
         _set_metavar_completion(each)

@@ -1,12 +1,11 @@
-"""The configuration of brokers and topics: texts from files, variables, options and dynamic changes come in, frozen
-settings go out.
+"""The configuration of brokers and topics: builds frozen settings from files, variables, options and dynamic changes.
 
 `load` builds the settings that a broker starts with. `Layers` keeps the texts by source, so that dynamic values can
 replace some of them and DescribeConfigs can name each value's source. `topic_settings` combines a topic's own values
-with the broker's defaults. `keys` says what a key is, `tables` has all keys, `sources` parses files, variables and
-options.
+with the broker's defaults. `keys` defines keys and their types, `tables` has all keys, `sources` parses files,
+variables and options.
 
-What is named here is imported when it is used: a command that only parses an address pays for no table of settings.
+The names below are imported when they are first used, so a command that only parses an address loads no tables.
 """
 
 from importlib import import_module

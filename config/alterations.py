@@ -1,7 +1,8 @@
-"""Changes of settings while the broker runs (KIP-226, KIP-339).
+"""Changes settings while the broker runs (KIP-226, KIP-339).
 
-The tables say which keys may change. `with_dynamic_values` returns layers with the new dynamic values, or raises all
-problems. Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool and LogCleaner.
+The tables define which keys may change. `with_dynamic_values` returns layers with the new dynamic values, or raises an
+error with all problems. As in Kafka's DynamicThreadPool and LogCleaner, one change can at most double or halve a thread
+count.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from .layered_values import Layers
 from .listener_security import find_problem_of_capitals, key_of_listener
 from .sources.origin import NOWHERE, Given
 from .tables.all_keys import BROKER_KEYS
-from .unknown_keys import is_foreign, unknown_key
+from .unknown_keys import is_foreign, unknown_key_problem
 
 MOST_BYTES = (1 << 15) - 1
-"""Of a value: as many as a string of a metadata record may have."""
+"""The longest value: a string of a metadata record has no more bytes."""
 
 THREAD_COUNTS = (
     "num.io.threads",
@@ -34,7 +35,7 @@ THREAD_COUNTS = (
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs does to one key, by its code."""
+    """An operation of IncrementalAlterConfigs on one key; the value is its code."""
 
     SET = 0
     DELETE = 1
@@ -44,7 +45,7 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One operation; `text` is not used by DELETE."""
+    """One operation on a key; DELETE ignores `text`."""
 
     key: str
     operation: Operation
@@ -52,12 +53,12 @@ class Alteration:
 
 
 def alter(current: Mapping[str, str], alterations: Iterable[Alteration], keys: Mapping[str, Key]) -> dict[str, str]:
-    """The texts of a resource after the alterations; values are not checked yet. A copy.
+    """Returns a copy of a resource's texts after the alterations; it does not check the values.
 
-    APPEND and SUBTRACT start from the key's built-in default where nothing is set; APPEND leaves out what is there.
+    APPEND and SUBTRACT start from the key's built-in default if it is not set; APPEND adds only missing items.
 
     Raises:
-        ConfigError: APPEND or SUBTRACT for a key that is no list.
+        ConfigError: APPEND or SUBTRACT for a key that is no list, or a value is too long.
     """
     texts = dict(current)
     problems = []
@@ -82,7 +83,7 @@ def alter(current: Mapping[str, str], alterations: Iterable[Alteration], keys: M
 
 
 def _change_items(texts: Mapping[str, str], key: Key, alteration: Alteration) -> list[str]:
-    """Both lists may have thousands of items, so none is looked for in a list."""
+    """The items of a list after APPEND or SUBTRACT. It uses sets, since both lists may have thousands of items."""
     present, named = _split_items(texts.get(key.name, render(key.default) or "")), _split_items(alteration.text)
     if alteration.operation is Operation.APPEND:
         known = frozenset(present)
@@ -104,7 +105,7 @@ def _split_items(text: str) -> list[str]:
 def with_dynamic_values(
     layers: Layers, *, cluster: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None
 ) -> Layers:
-    """The layers with the cluster's dynamic defaults, or the broker's own dynamic values, replaced by these.
+    """Returns layers in which these replace the cluster's dynamic defaults, or the broker's own dynamic values.
 
     Raises:
         ConfigError: a key is unknown or may not change, or values are wrong or contradict each other.
@@ -137,7 +138,7 @@ def _find_problems(
 def _find_problem(layers: Layers, given: Given, *, for_one_broker: bool) -> Problem | None:
     key = BROKER_KEYS.get(given.key) or key_of_listener(given.key)
     if key is None:
-        return find_problem_of_capitals(given) or (None if is_foreign(given.key) else unknown_key(given.key))
+        return find_problem_of_capitals(given) or (None if is_foreign(given.key) else unknown_key_problem(given.key))
     if key.change is AT_START:
         return Problem(
             key=given.key, expected="cannot change while the broker runs; set it where the broker is started"

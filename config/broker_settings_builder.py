@@ -1,6 +1,6 @@
-"""Builds BrokerSettings from layered values: settings that several keys make up, and rules that join two keys.
+"""Builds BrokerSettings from layered values, combines keys that form one setting, and checks rules between keys.
 
-Rules of Kafka 3.9 KafkaConfig.validateValues, as far as they concern one broker that is its own controller.
+The rules are those of Kafka 3.9 KafkaConfig.validateValues that concern a broker that is its own controller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .keys.endpoints import (
     parse_protocol_map,
 )
 from .layered_values import Layers
-from .listener_security import LIMITS, listener_limit, listener_security
+from .listener_security import LIMITS, build_listener_security, listener_limit
 from .settings import BrokerSettings
 from .tables.all_keys import BROKER_KEYS
 
@@ -37,33 +37,33 @@ class _SettingsCollector:
         return str(self.layers.value(name) or "")
 
     def parse(self, name: str, parse: Callable[[str], T], otherwise: T) -> T:
-        """The parsed value of a key; a ValueError of `parse` becomes a problem."""
+        """The parsed value of a key; if `parse` raises ValueError, adds a problem and returns `otherwise`."""
         try:
             return parse(self.text(name))
         except ValueError as fault:
             self.problems.append(wrong_value(self.layers.effective_text(name), str(fault)))
             return otherwise
 
-    def refuse(self, name: str, expected: str) -> None:
+    def add_problem(self, name: str, expected: str) -> None:
         self.problems.append(wrong_value(self.layers.effective_text(name), expected))
 
 
 def broker_settings(layers: Layers) -> BrokerSettings:
-    """The broker's settings.
+    """Builds the broker's settings.
 
     Raises:
         ConfigError: settings contradict each other, or addresses are malformed.
     """
     collector = _SettingsCollector(layers)
     values: dict[str, Any] = {
-        key.attribute: layers.first_of(key.synonyms) if key.synonyms else layers.value(key.name)
+        key.attribute: layers.value_of_synonyms(key.synonyms) if key.synonyms else layers.value(key.name)
         for key in BROKER_KEYS.values()
         if key.attribute
     }
     values.update(_build_ids(collector), **_build_listeners(collector), **_build_log_dirs(collector))
     values["log_flush_scheduler_interval_ms"] = layers.value("log.flush.scheduler.interval.ms")
     values["listener_security"] = {
-        endpoint.listener_name: listener_security(layers, endpoint, collector.problems)
+        endpoint.listener_name: build_listener_security(layers, endpoint, collector.problems)
         for endpoint in values["listeners"]
     }
     for key in LIMITS:
@@ -94,12 +94,12 @@ def _super_users(text: str) -> frozenset[str]:
 
 
 def _build_ids(collector: _SettingsCollector) -> dict[str, Any]:
-    """broker.id and node.id are one setting; given both, they have to agree."""
+    """The broker id, from broker.id or node.id; if both are set, they have to be equal."""
     ids = {
         name: collector.layers.value(name) for name in ("broker.id", "node.id") if any(collector.layers.texts_of(name))
     }
     if len(set(ids.values())) > 1:
-        collector.refuse("node.id", f"the same number as broker.id, which is {ids['broker.id']}")
+        collector.add_problem("node.id", f"the same number as broker.id, which is {ids['broker.id']}")
     return {"broker_id": next(iter(ids.values()), -1)}
 
 
@@ -107,9 +107,9 @@ def _build_log_dirs(collector: _SettingsCollector) -> dict[str, Any]:
     name = "log.dirs" if collector.text("log.dirs") else "log.dir"
     directories = tuple(filter(None, (item.strip() for item in collector.text(name).split(","))))
     if not directories:
-        collector.refuse(name, "at least one directory")
+        collector.add_problem(name, "at least one directory")
     if len(set(directories)) != len(directories):
-        collector.refuse(name, "each directory once")
+        collector.add_problem(name, "each directory once")
     return {"log_dirs": directories}
 
 
@@ -119,7 +119,7 @@ def _build_listeners(collector: _SettingsCollector) -> dict[str, Any]:
     protocols = {**dict.fromkeys(controllers, "PLAINTEXT"), **named}
     bound = _endpoints_without_controllers(collector, "listeners", protocols, controllers)
     if not any(problem.key == "listeners" for problem in collector.problems) and not bound:
-        collector.refuse("listeners", "at least one listener that is not the controller's")
+        collector.add_problem("listeners", "at least one listener that is not the controller's")
     _check_ports(collector, bound)
     if not collector.text("advertised.listeners"):
         return {"listeners": bound, "advertised_listeners": tuple(_hide_wildcard_host(endpoint) for endpoint in bound)}
@@ -131,7 +131,7 @@ def _build_listeners(collector: _SettingsCollector) -> dict[str, Any]:
 def _endpoints_without_controllers(
     collector: _SettingsCollector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
-    """The endpoints of a key, the controller's left out."""
+    """The endpoints of a key, without those of controllers."""
     nothing: tuple[Endpoint, ...] = ()
     endpoints = collector.parse(name, lambda text: parse_listeners(text, protocols), nothing)
     return tuple(endpoint for endpoint in endpoints if endpoint.listener_name not in controllers)
@@ -142,7 +142,7 @@ def _check_ports(collector: _SettingsCollector, bound: tuple[Endpoint, ...]) -> 
     for each in bound:
         other = named.setdefault((each.host, each.port), each.listener_name)
         if each.port and other != each.listener_name:
-            collector.refuse(
+            collector.add_problem(
                 "listeners", f"a port of its own for each listener ({other} and {each.listener_name} share one)"
             )
 
@@ -152,7 +152,7 @@ def _split_names(text: str) -> tuple[str, ...]:
 
 
 def _hide_wildcard_host(endpoint: Endpoint) -> Endpoint:
-    """The endpoint with no host where its host is every address, which no client can connect to."""
+    """The endpoint, without its host if that is the wildcard address, to which no client can connect."""
     if endpoint.host not in ("0.0.0.0", "::"):
         return endpoint
     return Endpoint(listener_name=endpoint.listener_name, protocol=endpoint.protocol, host="", port=endpoint.port)
@@ -164,37 +164,39 @@ def _check_addresses(
     names = {endpoint.listener_name for endpoint in bound}
     unknown = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
     if unknown and bound:
-        collector.refuse("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
+        collector.add_problem("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
     if any(endpoint.host in ("0.0.0.0", "::") for endpoint in advertised):
-        collector.refuse(
+        collector.add_problem(
             "advertised.listeners", "hosts that clients can connect to, not the address of every interface"
         )
 
 
 def _build_control_address(collector: _SettingsCollector) -> HostPort | None:
-    """Only this machine may reach the control port, unless a token is asked for."""
+    """The address of the control port, which must be a loopback address unless a token is required."""
     name, none = "stepdown.control.listen", None
     address = collector.parse(name, parse_host_port, none) if collector.text(name) else none
     if address is not None and address.host not in LOOPBACK and not collector.text("stepdown.control.token"):
-        collector.refuse(name, f"one of {', '.join(LOOPBACK)} as the host, or stepdown.control.token to be set")
+        collector.add_problem(name, f"one of {', '.join(LOOPBACK)} as the host, or stepdown.control.token to be set")
     return address
 
 
 def _check_bounds(collector: _SettingsCollector, values: Mapping[str, Any]) -> None:
-    """Rules of KafkaConfig.validateValues that join two keys."""
+    """Checks the rules of KafkaConfig.validateValues between two keys."""
     if 0 < values["queued_max_request_bytes"] < values["socket_request_max_bytes"]:
-        collector.refuse(
+        collector.add_problem(
             "queued.max.request.bytes",
             f"-1, or at least socket.request.max.bytes, which is {values['socket_request_max_bytes']}",
         )
     if values["max_connections_per_ip"] == 0 and not values["max_connections_per_ip_overrides"]:
-        collector.refuse("max.connections.per.ip", "at least 1 unless max.connections.per.ip.overrides is set")
+        collector.add_problem("max.connections.per.ip", "at least 1 unless max.connections.per.ip.overrides is set")
     name = values["inter_broker_listener_name"]
     advertised = [endpoint.listener_name for endpoint in values["advertised_listeners"]]
     if name is not None and advertised and name.upper() not in advertised:
-        collector.refuse("inter.broker.listener.name", f"a name out of advertised.listeners ({', '.join(advertised)})")
+        collector.add_problem(
+            "inter.broker.listener.name", f"a name out of advertised.listeners ({', '.join(advertised)})"
+        )
     if values["log_cleaner_dedupe_buffer_bytes"] // max(values["log_cleaner_threads"], 1) <= 1 << 20:
-        collector.refuse("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
+        collector.add_problem("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
 
 
 def _check_consumer_groups(collector: _SettingsCollector) -> None:
@@ -205,17 +207,17 @@ def _check_consumer_groups(collector: _SettingsCollector) -> None:
         if not isinstance(least, int) or not isinstance(given, int) or not isinstance(most, int):
             continue
         if least > most:
-            collector.refuse(f"group.consumer.max.{name}", f"at least group.consumer.min.{name}, which is {least}")
+            collector.add_problem(f"group.consumer.max.{name}", f"at least group.consumer.min.{name}, which is {least}")
         elif not least <= given <= most:
-            collector.refuse(
+            collector.add_problem(
                 f"group.consumer.{name}", f"{least} to {most}, the bounds of group.consumer.min and max.{name}"
             )
 
 
 def _check_topic_defaults(collector: _SettingsCollector) -> None:
-    """Rules of a topic's settings that the broker's defaults for topics have to obey."""
+    """Checks the rules of topic settings for the broker's defaults of them."""
     least, most = (collector.layers.value(f"log.cleaner.{end}.compaction.lag.ms") for end in ("min", "max"))
     if isinstance(least, int) and isinstance(most, int) and least > most:
-        collector.refuse(
+        collector.add_problem(
             "log.cleaner.min.compaction.lag.ms", f"at most log.cleaner.max.compaction.lag.ms, which is {most}"
         )

@@ -1,7 +1,7 @@
-"""Settings as DescribeConfigs v0-v4 describes them: value, source, synonyms, type, documentation.
+"""Describes settings for DescribeConfigs v0-v4: value, source, synonyms, type, documentation.
 
-Rules of Kafka 3.9 ConfigHelper. Passwords have no value. Synonyms come in the order of precedence. Unlike Kafka, a
-topic value that comes from a second synonym (log.retention.hours) names its real source instead of the default.
+It follows Kafka 3.9 ConfigHelper. Passwords have no value. Synonyms are in the order of precedence. Unlike Kafka, a
+topic value from a second synonym (log.retention.hours) has its real source, not the default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .topic_settings_builder import broker_default, topic_keys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synonym:
-    """A key and source that give a setting's value, or would if none came before it."""
+    """A key and source with a value for a setting; the first synonym's value is used."""
 
     name: str
     value: str | None
@@ -27,7 +27,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRow:
-    """One described setting; `kind` is the code of its type, `value` None if it is absent or secret."""
+    """One described setting; `kind`: the code of its type; `value`: None if it is absent or secret."""
 
     name: str
     value: str | None
@@ -42,23 +42,22 @@ class ConfigRow:
 def describe_topic(
     layers: Layers, overrides: Mapping[str, str], wanted: Collection[str] = frozenset()
 ) -> Iterator[ConfigRow]:
-    """Every setting of a topic whose own values are `overrides`, which are valid, but the internal ones not set; or
-    those that are `wanted`.
+    """Yields the settings of a topic whose own, valid values are `overrides`; internal ones only if they are set.
 
-    As with the other two, each is made when it is asked for.
+    If `wanted` is not empty, only those settings.
     """
     keys = (key for key in topic_keys(layers).values() if _is_wanted(key, wanted))
     return (_topic_row(layers, overrides, key) for key in keys if not key.internal or key.name in overrides)
 
 
 def describe_broker(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[ConfigRow]:
-    """Every setting of the broker but the internal ones that are not set; or those that are `wanted`."""
+    """Yields the settings of the broker, internal ones only if they are set; only those `wanted`, if any are."""
     keys = (key for key in BROKER_KEYS.values() if _is_wanted(key, wanted))
     return (_broker_row(layers, key) for key in keys if not key.internal or any(layers.texts_of(key.name)))
 
 
 def describe_cluster_defaults(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[ConfigRow]:
-    """The dynamic defaults of the cluster that are set, or those of them that are `wanted`, and nothing else."""
+    """Yields the dynamic defaults of the cluster that are set; only those `wanted`, if any are."""
     only = Layers(cluster=layers.cluster)
     keys = [BROKER_KEYS[name] for name in layers.cluster if name in BROKER_KEYS]
     return (_broker_row(only, key) for key in keys if _is_wanted(key, wanted))
@@ -103,7 +102,7 @@ def _make_row(
 
 
 def _synonyms(layers: Layers, key: Key) -> Iterator[Synonym]:
-    """What gives one broker key a value, the built-in default last."""
+    """Yields the values of one broker key by source, the built-in default last."""
     for source, text in layers.texts_of(key.name):
         yield Synonym(name=key.name, value=None if key.sensitive else text, source=source)
     default = layers.default(key.name)

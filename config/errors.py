@@ -10,7 +10,7 @@ from .sources.origin import NOWHERE, Given, Origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One fault: what was expected for `key`, and what was found (None where showing it tells nothing)."""
+    """One fault: what was expected for `key`, and what was found (None if that is secret or would not help)."""
 
     key: str
     expected: str
@@ -29,14 +29,14 @@ class Problem:
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used; `problems` has every fault that was found."""
+    """The configuration cannot be used; `problems` has all faults that were found."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
     def report(self) -> str:
-        """The problems for a terminal, one a line."""
+        """Formats the problems for a terminal, one a line."""
         if len(self.problems) == 1:
             return f"stepdown: bad configuration: {self.problems[0]}"
         lines = [f"stepdown: {len(self.problems)} problems in the configuration"]
@@ -47,7 +47,7 @@ _SHOWN_CHARACTERS = 200
 
 
 def wrong_value(given: Given, expected: str, *, sensitive: bool = False) -> Problem:
-    """The problem of a value that is not what its key wants; a secret is not shown, a long value is cut."""
+    """The problem of a wrong value; a `sensitive` value is not shown, a long one is cut."""
     found = given.text if len(given.text) <= _SHOWN_CHARACTERS else given.text[:_SHOWN_CHARACTERS] + "…"
     return Problem(
         key=given.key,

@@ -1,8 +1,8 @@
-"""The texts of broker settings by source, and which of them counts.
+"""The texts of broker settings by source, and the precedence among them.
 
-Precedence: the broker's dynamic values, the cluster's dynamic defaults, the start-up values (file, environment,
-options), the built-in default; a topic's own values come before all of these. Within one source the first synonym that
-is set wins (KIP-226): log.retention.ms before log.retention.minutes before log.retention.hours.
+The order is: a topic's own values, the broker's dynamic values, the cluster's dynamic defaults, the start-up values
+(file, environment, options), the built-in default. Within one source the first synonym that is set wins (KIP-226):
+log.retention.ms before log.retention.minutes before log.retention.hours.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .sources.origin import NOWHERE, Given, Origin
 from .tables.all_keys import BROKER_KEYS
 
 MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000}
-"""What a synonym in another unit is multiplied by."""
+"""The factors for synonyms in other units."""
 
 
 class Source(IntEnum):
-    """Where a value comes from, by its DescribeConfigs code."""
+    """The source of a value; the numbers are the codes of DescribeConfigs."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -31,7 +31,7 @@ class Source(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The texts that were given for broker keys, by source. All of them are valid for their keys' types and ranges."""
+    """The texts of broker keys by source. All are valid for the types and ranges of their keys."""
 
     static: Mapping[str, str] = field(default_factory=dict)
     cluster: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Layers:
 
     @property
     def release(self) -> str:
-        """The release of Kafka that the broker acts as, "" for none."""
+        """The release of Kafka that the broker acts as (`stepdown.act.as`), "" for none."""
         return self.static.get("stepdown.act.as", "")
 
     def default(self, name: str) -> Value | None:
@@ -56,7 +56,7 @@ class Layers:
         return key.default
 
     def texts_of(self, name: str) -> Iterator[tuple[Source, str]]:
-        """The texts given for one key, the one that counts first."""
+        """Yields the texts of one key by source, the effective one first."""
         for source, texts in (
             (Source.DYNAMIC_BROKER, self.broker),
             (Source.DYNAMIC_DEFAULT_BROKER, self.cluster),
@@ -66,21 +66,21 @@ class Layers:
                 yield source, texts[name]
 
     def effective_text(self, name: str) -> Given:
-        """What was given for one key and where, the default's text if nothing was."""
+        """The effective text of one key and its origin; the default's text if none was given."""
         for source, text in self.texts_of(name):
             static = source is Source.STATIC_BROKER
             return Given(name, text, self.origins.get(name, NOWHERE) if static else NOWHERE)
         return Given(name, render(self.default(name)) or "", NOWHERE)
 
     def value(self, name: str) -> Value | None:
-        """The value of one broker key, its synonyms left aside."""
+        """The effective value of one broker key, without regard to its synonyms."""
         key = BROKER_KEYS[name]
         for _, text in self.texts_of(name):
             return key.value_of(text)
         return self.default(name)
 
-    def first_of(self, names: tuple[str, ...]) -> Value | None:
-        """The value of a setting that has several keys, in the unit of the first; else the first default there is."""
+    def value_of_synonyms(self, names: tuple[str, ...]) -> Value | None:
+        """The effective value of a setting with several keys, times in milliseconds; else the first default."""
         for texts in (self.broker, self.cluster, self.static):
             for name in names:
                 if name in texts:
@@ -93,7 +93,7 @@ class Layers:
 
 
 def to_milliseconds(name: str, value: Value | None) -> Value | None:
-    """A value in milliseconds where its key counts hours or minutes; any other value as it is."""
+    """Converts the value of a key in hours or minutes to milliseconds; any other value is returned unchanged."""
     for suffix, factor in MILLISECONDS.items():
         if name.endswith(suffix) and isinstance(value, int):
             return value * factor

@@ -1,8 +1,8 @@
-"""What each listener asks of those who connect: the `ssl.*` and `sasl.*` settings that are in force for it.
+"""The security settings of each listener: the effective `ssl.*` and `sasl.*` settings.
 
-A setting of one listener, `listener.name.<name>.<key>` in small letters, comes before the setting without prefix; one
-of one mechanism there, `listener.name.<name>.<mechanism>.<key>`, before both. The JAAS settings exist for a listener
-and mechanism only. Rules of Kafka 3.9 `ChannelBuilders`, `JaasContext`, `SslConfigs`, `SaslConfigs`.
+A setting of one listener, `listener.name.<name>.<key>` in small letters, has precedence over the setting without
+prefix; one of a listener and mechanism, `listener.name.<name>.<mechanism>.<key>`, over both. JAAS settings can only be
+set for a listener and mechanism. Source: Kafka 3.9 `ChannelBuilders`, `JaasContext`, `SslConfigs`, `SaslConfigs`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ LOGIN_MODULES = {
 }
 JAAS = "sasl.jaas.config"
 LIMITS = ("max.connections", "max.connection.creation.rate")
-"""Of one listener beside those of the broker, which count the connections of all."""
+"""Limits that one listener may have beside those of the broker, which apply to all listeners together."""
 _OF_LISTENER = re.compile(r"listener\.name\.[^.A-Z]+\.(?:(plain|scram-sha-256|scram-sha-512|oauthbearer)\.)?(.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Stores by path or as PEM text; `client_auth` is none, requested or required, `versions` such as TLSv1.3."""
+    """The TLS settings: key stores by path or as PEM text; `client_auth`: none, requested or required."""
 
     own_file: str | None
     own_key: str | None = field(repr=False)
@@ -54,7 +54,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    """How tokens are checked. `unsecured`: they are not."""
+    """The settings for checking tokens; `unsecured`: tokens are not checked."""
 
     key_file: str | None
     audiences: tuple[str, ...]
@@ -67,7 +67,7 @@ class OAuthSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """`passwords`: of PLAIN, by user. `max_session_ms`: the longest session by mechanism, 0 without limit."""
+    """`passwords`: those of PLAIN, by user. `max_session_ms`: the longest session by mechanism, 0 for no limit."""
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)
@@ -79,14 +79,14 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerSecurity:
-    """None: without it."""
+    """The security of one listener; `tls` and `sasl` are None if it has none."""
 
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None
 
 
 def key_of_listener(name: str) -> Key | None:
-    """The key whose value `listener.name.<listener>.<key>` is for one listener; None if it is none that is acted on."""
+    """The key that the setting `listener.name.<listener>.<key>` sets for one listener; None if it has no effect."""
     found = _OF_LISTENER.fullmatch(name)
     if found is None:
         return None
@@ -101,12 +101,12 @@ def key_of_listener(name: str) -> Key | None:
 
 
 def listener_of(name: str) -> str:
-    """The listener, in small letters, that a setting with the prefix `listener.name.` is for."""
+    """The listener, in small letters, of a setting with the prefix `listener.name.`."""
     return name.split(".")[2]
 
 
-def is_of_protocol(name: str, protocol: str) -> bool:
-    """Whether a listener that speaks this protocol has a use for its own setting of that name."""
+def applies_to_protocol(name: str, protocol: str) -> bool:
+    """Whether a listener with this security protocol uses its own setting of that name."""
     key = key_of_listener(name)
     if key is None or key.name in LIMITS:
         return True
@@ -114,7 +114,7 @@ def is_of_protocol(name: str, protocol: str) -> bool:
 
 
 def find_problem_of_capitals(given: Given) -> Problem | None:
-    """The problem of a setting of a listener that has capitals, with which it would have no effect, as in Kafka."""
+    """The problem of a listener's setting with capital letters, which has no effect, as in Kafka; else None."""
     small = given.key.lower()
     if small == given.key or key_of_listener(small) is None:
         return None
@@ -122,11 +122,11 @@ def find_problem_of_capitals(given: Given) -> Problem | None:
 
 
 _OF_MECHANISM = ("connections.max.reauth.ms", "sasl.server.max.receive.size")
-"""Beside the settings of OAUTHBEARER these may be set for one mechanism of a listener."""
+"""Settings, beside those of OAUTHBEARER, that may be set for one mechanism of a listener."""
 
 
 class _ListenerKeys:
-    """Reads the values that are in force for one listener, and collects problems."""
+    """Reads the effective values for one listener, and collects problems."""
 
     def __init__(self, layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> None:
         self.name = endpoint.listener_name
@@ -136,7 +136,7 @@ class _ListenerKeys:
         self._problems = problems
 
     def own(self, key: str, mechanism: str = "") -> Given | None:
-        """What is written for this listener, and mechanism, alone."""
+        """The text that was set for this listener alone, or this listener and mechanism."""
         name = self.prefix + (f"{mechanism.lower()}." if mechanism else "") + key
         for _, text in self._layers.texts_of(name):
             return Given(name, text, self._layers.origins.get(name, NOWHERE))
@@ -165,20 +165,20 @@ class _ListenerKeys:
         value = self.value(key, mechanism)
         return tuple(filter(None, value)) if isinstance(value, tuple) else ()
 
-    def refuse(self, key: str, expected: str) -> None:
+    def add_problem(self, key: str, expected: str) -> None:
         problem = Problem(key=self.prefix + key, expected=expected)
         if problem not in self._problems:
             self._problems.append(problem)
 
 
 def listener_limit(key: str, layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> int:
-    """What one of `LIMITS` is for a listener alone."""
+    """One of `LIMITS` as set for this listener, MAX_INT if it is not."""
     listener = _ListenerKeys(layers, endpoint, problems)
     return MAX_INT if listener.own(key) is None else listener.number(key)
 
 
-def listener_security(layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> ListenerSecurity:
-    """What the settings ask for at a listener; what is wrong with them goes to `problems`."""
+def build_listener_security(layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> ListenerSecurity:
+    """Builds the security settings of a listener; adds faults to `problems`."""
     listener = _ListenerKeys(layers, endpoint, problems)
     return ListenerSecurity(
         tls=_build_tls(listener) if endpoint.protocol.endswith("SSL") else None,
@@ -202,26 +202,26 @@ def _build_tls(listener: _ListenerKeys) -> TlsSettings:
         principal_rules=listener.text("ssl.principal.mapping.rules") or "DEFAULT",
     )
     if settings.own_file is None and (settings.own_key is None or settings.own_chain is None):
-        listener.refuse(
+        listener.add_problem(
             "ssl.keystore.location",
             "expected a file with the key and certificate of this listener, or ssl.keystore.key and "
             "ssl.keystore.certificate.chain",
         )
     elif settings.own_file is not None and settings.own_key is not None:
-        listener.refuse("ssl.keystore.key", "expected no value beside ssl.keystore.location")
+        listener.add_problem("ssl.keystore.key", "expected no value beside ssl.keystore.location")
     if settings.trusted_file is not None and settings.trusted is not None:
-        listener.refuse("ssl.truststore.certificates", "expected no value beside ssl.truststore.location")
+        listener.add_problem("ssl.truststore.certificates", "expected no value beside ssl.truststore.location")
     if settings.client_auth != "none" and settings.trusted_file is None and settings.trusted is None:
-        listener.refuse(
+        listener.add_problem(
             "ssl.truststore.location", "expected the certificates that clients' are signed by: ssl.client.auth is on"
         )
     if not settings.versions or not set(settings.versions) <= {"TLSv1.2", "TLSv1.3"}:
-        listener.refuse("ssl.enabled.protocols", "expected TLSv1.2, TLSv1.3 or both")
+        listener.add_problem("ssl.enabled.protocols", "expected TLSv1.2, TLSv1.3 or both")
     return settings
 
 
 def _client_auth(listener: _ListenerKeys) -> str:
-    """Without the listener's prefix ssl.client.auth is for SSL alone, not for SASL_SSL (KIP-684)."""
+    """The client authentication; ssl.client.auth without a listener's prefix does not apply to SASL_SSL (KIP-684)."""
     if listener.protocol == "SASL_SSL" and listener.own("ssl.client.auth") is None:
         return "none"
     return listener.text("ssl.client.auth") or "none"
@@ -231,7 +231,7 @@ def _build_sasl(listener: _ListenerKeys) -> SaslSettings:
     mechanisms = listener.items("sasl.enabled.mechanisms")
     unknown = [name for name in mechanisms if name not in MECHANISMS]
     if unknown or not mechanisms:
-        listener.refuse(
+        listener.add_problem(
             "sasl.enabled.mechanisms",
             f"expected some of {', '.join(MECHANISMS)}, found {', '.join(unknown) or 'none'}"
             + ("; Kerberos (GSSAPI) is not offered" if "GSSAPI" in unknown else ""),
@@ -250,7 +250,7 @@ def _parse_plain_passwords(listener: _ListenerKeys) -> dict[str, str]:
     given = listener.own(JAAS, "PLAIN")
     options = None if given is None else parse_jaas(given.text, LOGIN_MODULES["PLAIN"])
     if options is None:
-        listener.refuse("plain.sasl.jaas.config", 'expected PlainLoginModule required user_NAME="PASSWORD" …;')
+        listener.add_problem("plain.sasl.jaas.config", 'expected PlainLoginModule required user_NAME="PASSWORD" …;')
         return {}
     return {name.removeprefix("user_"): text for name, text in options.items() if name.startswith("user_")}
 
@@ -260,17 +260,21 @@ def _build_oauth(listener: _ListenerKeys) -> OAuthSettings:
     url = listener.text("sasl.oauthbearer.jwks.endpoint.url", mechanism)
     unsecured = bool(listener.value("stepdown.oauthbearer.unsecured"))
     if url is not None and not url.startswith("file:"):
-        listener.refuse("sasl.oauthbearer.jwks.endpoint.url", "expected file:///PATH of a JWKS file: none is fetched")
+        listener.add_problem(
+            "sasl.oauthbearer.jwks.endpoint.url", "expected file:///PATH of a JWKS file: none is fetched"
+        )
     if url is None and not unsecured:
-        listener.refuse(
+        listener.add_problem(
             "sasl.oauthbearer.jwks.endpoint.url",
             "expected file:///PATH of the issuer's keys: without a key no token can be checked",
         )
     if url is not None and unsecured:
-        listener.refuse("sasl.oauthbearer.jwks.endpoint.url", "expected no keys with stepdown.oauthbearer.unsecured")
+        listener.add_problem(
+            "sasl.oauthbearer.jwks.endpoint.url", "expected no keys with stepdown.oauthbearer.unsecured"
+        )
     audiences = listener.items("sasl.oauthbearer.expected.audience", mechanism)
     if not audiences and not unsecured and not listener.value("stepdown.oauthbearer.any.audience"):
-        listener.refuse(
+        listener.add_problem(
             "sasl.oauthbearer.expected.audience",
             "expected the audience that tokens for this broker have: without it a token that the issuer made for "
             "another service logs in here; stepdown.oauthbearer.any.audience=true accepts that",

@@ -1,6 +1,6 @@
-"""What the releases of Apache Kafka that a broker may act as have as defaults, and which topic settings they have.
+"""The defaults and topic settings of the releases of Apache Kafka that a broker may act as.
 
-Source: Kafka's `KafkaConfig` and `LogConfig`, by way of `tables/release_table.py`.
+Source: Kafka's `KafkaConfig` and `LogConfig`, through `tables/release_table.py`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ NONE = "-"
 
 @cache
 def defaults_of(release: str) -> Mapping[str, str]:
-    """The broker settings whose defaults are not the same in all releases, with the default of this one."""
+    """The defaults in this release, for those broker settings whose default differs between releases."""
     return {name: text for name, text in _column_of_release(DEFAULTS, release).items() if text != NONE}
 
 
 @cache
 def missing_topic_settings(release: str) -> frozenset[str]:
-    """The settings of topics that a release does not have and others have."""
+    """The topic settings that this release lacks and others have."""
     return frozenset(name for name, text in _column_of_release(TOPIC_SETTINGS, release).items() if text == NONE)
 
 

@@ -1,4 +1,4 @@
-"""What a start says about a setting that was accepted."""
+"""A remark, logged at the start, about a setting that was accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECURITY_PREFIXES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """`text` follows the key: "num.io.threads is accepted but has no effect". Quiet ones are only counted."""
+    """`text` follows the key: "num.io.threads is accepted but has no effect". `is_quiet`: it is only counted."""
 
     key: str
     origin: Origin
@@ -33,6 +33,6 @@ class Remark:
         return f"{self.origin}: {self.key} {self.text}"
 
 
-def without_effect(key: str, origin: Origin, text: str) -> Remark:
-    """The remark on a setting that changes nothing; one that may be there for security is named."""
+def remark_without_effect(key: str, origin: Origin, text: str) -> Remark:
+    """The remark on a setting without effect; it is quiet unless the setting concerns security."""
     return Remark(key=key, origin=origin, text=text, is_quiet=not key.startswith(SECURITY_PREFIXES))

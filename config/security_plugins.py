@@ -1,6 +1,6 @@
-"""Settings by which a class of the operator's decides who gets in: refused, since without it others would get in.
+"""Refuses settings that name the operator's own security classes: without them, other clients would be let in.
 
-Each may be given for all listeners, for one, or for one mechanism of one. Source: Kafka 3.9 `SslConfigs`,
+Each may be set for all listeners, for one listener, or for one mechanism of it. Source: Kafka 3.9 `SslConfigs`,
 `BrokerSecurityConfigs`, `SecurityConfig`; Kafka 4.4 `SaslConfigs`.
 """
 
@@ -20,19 +20,19 @@ SECURITY_PLUGINS: Mapping[str, str] = {
     "security.providers": "TLS and SASL are those of this broker",
     "ssl.engine.factory.class": "certificates are checked by OpenSSL",
 }
-"""What happens here instead."""
+"""The settings, with what stepdown does instead."""
 KAFKAS_OWN = (
     "",
     DEFAULT_PRINCIPAL_BUILDER,
     "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
     "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",
 )
-"""Classes that do what is done here."""
+"""Kafka's own classes, whose behaviour stepdown has."""
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?:(?:plain|scram-sha-256|scram-sha-512|oauthbearer|gssapi)\.)?")
 
 
 def find_problem_of_plugin(given: Given) -> Problem | None:
-    """The problem of a setting that names such a class; None for every other one."""
+    """The problem of a setting that names a security class; None for any other setting."""
     instead = SECURITY_PLUGINS.get(_OF_LISTENER.sub("", given.key, count=1))
     if instead is None or given.text.strip() in KAFKAS_OWN:
         return None

@@ -1,6 +1,6 @@
 """BrokerSettings and TopicSettings: frozen dataclasses with one typed field per key that stepdown acts on.
 
-Units stand in the names. Values that belong to topics have no field here: they are the defaults of TopicSettings.
+Names contain the units. BrokerSettings has no fields for topic defaults: TopicSettings has them.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from .listener_security import ListenerSecurity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """The broker's settings after all sources were merged."""
+    """The broker's settings, merged from all sources."""
 
     # Identity
     broker_id: int
-    """-1: not given."""
+    """-1 if it is not set."""
     broker_rack: str | None
 
     # Listeners
     listeners: tuple[Endpoint, ...]
-    """What to bind, without the controller's listeners; host "" is every address, port 0 a free one."""
+    """The listeners to bind, without the controller's; host "" means every address, port 0 any free port."""
     advertised_listeners: tuple[Endpoint, ...]
-    """The addresses for clients, one for each listener that is advertised; host "" is for the broker to fill in."""
+    """The addresses for clients, one for each advertised listener; the broker fills in a host ""."""
     inter_broker_listener_name: str | None
     listener_security: Mapping[str, ListenerSecurity]
     listener_max_connections: Mapping[str, int]
     listener_max_connection_creation_rate: Mapping[str, int]
-    """What is asked at each listener, by its name."""
+    """These three are by the name of the listener."""
     stepdown_authentication_timeout_ms: int
     connection_failed_authentication_delay_ms: int
-    """Of the page; listeners have their own."""
+    """Applies to the HTTP page; listeners have their own delay."""
 
     # Connections and requests
     connections_max_idle_ms: int
@@ -54,9 +54,9 @@ class BrokerSettings:
 
     # Who may do what
     authorizer_class_name: str
-    """"": no authorizer."""
+    """"" for no authorizer."""
     super_users: frozenset[str]
-    """As principals are written: `User:name`."""
+    """Principals such as `User:name`."""
     allow_everyone_if_no_acl_found: bool
 
     # Quotas
@@ -162,7 +162,7 @@ class BrokerSettings:
 class TopicSettings:
     """The settings of one topic: its own values over the broker's defaults.
 
-    The two timestamp bounds already stand for `message.timestamp.difference.max.ms` where only that is set.
+    If only `message.timestamp.difference.max.ms` is set, the two timestamp bounds have its value.
     """
 
     # Sizes

@@ -1,7 +1,7 @@
 """The settings that a broker starts with, from a file, the environment and the command line.
 
-Later sources win: the .properties file, then environment variables, then options. All problems are collected before
-they are reported. A key that Kafka knows and stepdown does not act on becomes a remark.
+Later sources win: the .properties file, then environment variables, then options. It collects all problems before it
+reports them. A key of Kafka that has no effect in stepdown becomes a remark.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .errors import ConfigError, Problem, wrong_value
 from .keys.endpoints import listener_names
 from .keys.key import Key, Status
 from .layered_values import Layers
-from .listener_security import find_problem_of_capitals, is_of_protocol, key_of_listener, listener_of
-from .remark import Remark, without_effect
+from .listener_security import applies_to_protocol, find_problem_of_capitals, key_of_listener, listener_of
+from .remark import Remark, remark_without_effect
 from .security_plugins import find_problem_of_plugin
 from .settings import BrokerSettings
 from .similar_names import nearest
@@ -25,14 +25,14 @@ from .sources.environment import settings_from
 from .sources.origin import Given, Origin
 from .sources.properties_file import MalformedProperties, decode, parse_properties
 from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
-from .unknown_keys import OF_IMAGES, OF_OTHER_RELEASES, REMOVED, is_foreign, unknown_key
+from .unknown_keys import OF_IMAGES, OF_OTHER_RELEASES, REMOVED, is_foreign, unknown_key_problem
 
 LISTENERS_BESIDE_CONTROLLER = "PLAINTEXT://127.0.0.1:9092"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupSettings:
-    """The settings, the layers they were built from, and remarks for the operator."""
+    """The settings, the layers from which they were built, and remarks for the operator."""
 
     settings: BrokerSettings
     layers: Layers
@@ -40,12 +40,12 @@ class StartupSettings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What has to be told in full."""
+        """The remarks that are not quiet."""
         return tuple(str(remark) for remark in self.remarks if not remark.is_quiet)
 
     @property
     def without_effect(self) -> tuple[Remark, ...]:
-        """Settings that Kafka knows and that change nothing here, none of them for security."""
+        """The quiet remarks: settings of Kafka without effect here that do not concern security."""
         return tuple(remark for remark in self.remarks if remark.is_quiet)
 
 
@@ -56,9 +56,9 @@ def load(
     flags: Sequence[Given] = (),
     defaults: Iterable[Given] = (),
 ) -> StartupSettings:
-    """The settings of a .properties file, variables, flags and `key=value` overrides, the later over the earlier.
+    """Loads settings from a .properties file, variables, flags and `key=value` overrides; later sources win.
 
-    `defaults` take the place of built-in defaults.
+    `defaults` replace built-in defaults.
 
     Raises:
         ConfigError: the file cannot be read, a key is unknown, or values are wrong; with all problems found.
@@ -70,22 +70,22 @@ def load(
     merge.add(settings_from(environ or {}), forgives=True)
     merge.add(flags)
     merge.add_overrides(overrides)
-    return merge.finish()
+    return merge.build()
 
 
-def examine(path: Path) -> tuple[tuple[Remark, ...], tuple[Problem, ...]]:
-    """The remarks of a start by this file alone, and what would stop it."""
+def find_remarks_and_problems(path: Path) -> tuple[tuple[Remark, ...], tuple[Problem, ...]]:
+    """The remarks of a start with this file alone, and the problems that would prevent it."""
     merge = _SourceMerge()
     merge.read_file(path)
     try:
-        merge.finish()
+        merge.build()
     except ConfigError as fault:
         return tuple(merge.remarks.values()), fault.problems
     return tuple(merge.remarks.values()), ()
 
 
 def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
-    """The settings of a few keys given as text, everything else at its default.
+    """Builds settings from the texts of a few keys; all others have their defaults.
 
     Raises:
         ConfigError: a key is unknown or a value wrong.
@@ -94,7 +94,7 @@ def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
 
 
 class _SourceMerge:
-    """Merges the sources in order, and collects warnings and problems."""
+    """Merges the sources in order, and collects remarks and problems."""
 
     def __init__(self) -> None:
         self.static: dict[str, str] = {}
@@ -160,11 +160,11 @@ class _SourceMerge:
         self.origins[key.name] = given.origin
         if key.status is Status.ACCEPTED:
             text = f"is accepted but has no effect. {key.doc}"
-            self.remarks[key.name] = without_effect(key.name, given.origin, text)
+            self.remarks[key.name] = remark_without_effect(key.name, given.origin, text)
 
     def _add_unknown(self, given: Given, forgives: bool) -> None:
-        """Warns of keys of plugins and old brokers, and where it `forgives` of those that resemble none of ours, as
-        Kafka does of all; refuses others."""
+        """Adds a remark for keys of plugins and old brokers, and with `forgives` for those that resemble no known key;
+        refuses others. Kafka only warns of all of them."""
         name = given.key
         if name in REMOVED:
             instead = f"; use {REMOVED[name]}" if REMOVED[name] else ""
@@ -173,7 +173,7 @@ class _SourceMerge:
             return
         if name in OF_OTHER_RELEASES:
             text = f"is a setting of Kafka {OF_OTHER_RELEASES[name]} and has no effect"
-            self.remarks[name] = without_effect(name, given.origin, text)
+            self.remarks[name] = remark_without_effect(name, given.origin, text)
             return
         if name in OF_IMAGES:
             text = f"is no setting of the broker and has no effect; use {OF_IMAGES[name]}"
@@ -183,13 +183,13 @@ class _SourceMerge:
         is_of_topic = name in TOPIC_KEYS and given.origin.line > 0  # images of Kafka let variables pass
         if is_foreign(name) or (forgives and close is None and not is_of_topic):
             hint = f"; did you mean {close}?" if close else ""
-            remark = without_effect(name, given.origin, f"is no setting of the broker and has no effect{hint}")
+            remark = remark_without_effect(name, given.origin, f"is no setting of the broker and has no effect{hint}")
             self.remarks[name] = replace(remark, is_quiet=remark.is_quiet and not hint)
             return
-        self.problems.append(unknown_key(name, given.origin))
+        self.problems.append(unknown_key_problem(name, given.origin))
 
-    def _leave_out_controllers_listeners(self) -> None:
-        """A controller.properties has no listener for clients, who are served on this machine then."""
+    def _drop_controller_listeners(self) -> None:
+        """With process.roles=controller, which has no listener for clients, serves clients on this machine only."""
         if self.static.get("process.roles", "").lower() != "controller":
             return
         self.static.pop("controller.listener.names", None)
@@ -201,7 +201,7 @@ class _SourceMerge:
             self.remarks["process.roles"] = Remark(key="process.roles", origin=origin, text=text)
 
     def _check_names_of_listeners(self, controllers: frozenset[str]) -> None:
-        """Refuses settings of listeners that there are not; those of a replaced one, or a controller's, it names."""
+        """Refuses settings of unknown listeners; for a replaced or a controller's listener it adds a remark."""
         opened = listener_names(self.static.get("listeners") or str(BROKER_KEYS["listeners"].default)) - controllers
         for name in self._listener_keys():
             listener = listener_of(name)
@@ -217,13 +217,13 @@ class _SourceMerge:
         protocols = {each.listener_name.lower(): each.protocol for each in settings.listeners}
         for name in self._listener_keys():
             protocol = protocols.get(listener_of(name))
-            if protocol is not None and not is_of_protocol(name, protocol):
+            if protocol is not None and not applies_to_protocol(name, protocol):
                 self._add_listener_remark(name, f"listener {listener_of(name).upper()} speaks {protocol}")
 
         self._check_client_auth(settings)
 
     def _check_client_auth(self, settings: BrokerSettings) -> None:
-        """Without a listener's prefix it is for SSL alone, not for SASL_SSL (KIP-684)."""
+        """Adds a remark if ssl.client.auth has no effect: without a prefix it is not for SASL_SSL (KIP-684)."""
         key = "ssl.client.auth"
         if self.static.get(key, "none") == "none":
             return
@@ -237,11 +237,11 @@ class _SourceMerge:
         return [name for name in self.static if name not in BROKER_KEYS]
 
     def _add_listener_remark(self, name: str, why: str) -> None:
-        self.remarks[name] = without_effect(name, self.origins[name], f"has no effect: {why}")
+        self.remarks[name] = remark_without_effect(name, self.origins[name], f"has no effect: {why}")
 
-    def finish(self) -> StartupSettings:
+    def build(self) -> StartupSettings:
         controllers = listener_names(self.static.get("controller.listener.names", ""))
-        self._leave_out_controllers_listeners()
+        self._drop_controller_listeners()
         self._check_names_of_listeners(controllers)
         layers = Layers(static=self.static, origins=self.origins)
         settings = None

@@ -1,7 +1,7 @@
 """Builds TopicSettings from a topic's own values and the broker's defaults.
 
-Rules of Kafka 3.9 LogConfig: unknown names are refused, min.compaction.lag.ms may not exceed max.compaction.lag.ms, and
-message.timestamp.difference.max.ms stands in for the two bounds that replaced it where these are at their default.
+As in Kafka 3.9 LogConfig, unknown names are refused, min.compaction.lag.ms may not exceed max.compaction.lag.ms, and
+the two timestamp bounds, if they have their default, take the value of message.timestamp.difference.max.ms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .tables.all_keys import TOPIC_KEYS
 
 
 def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSettings:
-    """The settings of a topic whose own values are `overrides`.
+    """Builds the settings of a topic whose own values are `overrides`.
 
     Raises:
         ConfigError: a key is unknown, a value is wrong, or two contradict each other.
@@ -48,7 +48,7 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
 
 
 def topic_keys(layers: Layers) -> Mapping[str, Key]:
-    """The settings that a topic may have: those of the release that the broker acts as."""
+    """The settings that a topic may have, which depend on the release that the broker acts as."""
     if not layers.release:
         return TOPIC_KEYS
     from .release_defaults import missing_topic_settings
@@ -58,10 +58,10 @@ def topic_keys(layers: Layers) -> Mapping[str, Key]:
 
 
 def broker_default(layers: Layers, key: Key) -> Value | None:
-    """The value that a topic has for `key` unless it sets its own: the broker's, or the built-in one."""
+    """The value of `key` for topics that do not set it: the broker's, or the built-in default."""
     if not key.synonyms:
         return key.default
-    value = layers.first_of(key.synonyms)
+    value = layers.value_of_synonyms(key.synonyms)
     if key.name == "retention.ms" and isinstance(value, int):
         return max(value, -1)
     return key.default if value is None else value

@@ -1,8 +1,8 @@
-"""Keys that no table has: those of plugins, of older brokers, of topics, and misspelt ones.
+"""Judges keys that no table has: those of plugins, of older brokers, of topics, and misspelt ones.
 
-Kafka only warns of keys it does not know. stepdown does so where a file or a variable has a key that resembles none of
-its own, which is a plugin's or a vendor's. It refuses one that is nearly a known one and suggests that: a retention
-that is mistyped would lose records. Keys that Kafka hands to plugins or reads for one listener are accepted by their
+Kafka only warns of unknown keys. stepdown does the same if a file or a variable has a key that is not similar to a
+known one: it belongs to a plugin or a vendor. It refuses a key that is similar to a known one, and suggests that: a
+misspelt retention could lose records. Keys that Kafka passes to plugins or reads for one listener are accepted by their
 prefix, and so are keys of other releases.
 """
 
@@ -30,7 +30,7 @@ FOREIGN_PREFIXES = (
     "ssl.",
     "client.quota.callback.",
 )
-"""Prefixes of keys that Kafka hands to plugins, or reads for one listener."""
+"""Prefixes of keys that Kafka passes to plugins, or reads for one listener."""
 
 REMOVED: Mapping[str, str] = {
     "host.name": "listeners",
@@ -50,7 +50,7 @@ REMOVED: Mapping[str, str] = {
     "log.roll.hours.per.topic": "segment.ms of the topics",
     "log.segment.bytes.per.topic": "segment.bytes of the topics",
 }
-"""Keys of brokers before Kafka 3.0, with the key that has taken their place ("" if none)."""
+"""Keys of brokers before Kafka 3.0, with the key that replaced each ("" for none)."""
 
 OF_KAFKA_4 = """
     ArrayBuffer(add.partitions.to.txn.retry.backoff.max.ms
@@ -132,7 +132,7 @@ OF_KAFKA_4 = """
     transaction.two.phase.commit.enable
     unstable.feature.versions.enable)
 """
-"""Keys of brokers of Kafka 4.0 to 4.4 that 3.9 has not; KafkaConfig of their jars names them."""
+"""Keys of brokers of Kafka 4.0 to 4.4 that 3.9 does not have, from KafkaConfig in their jars."""
 
 OF_OTHER_RELEASES: Mapping[str, str] = {
     **dict.fromkeys(OF_KAFKA_4.split(), "4"),
@@ -142,20 +142,20 @@ OF_OTHER_RELEASES: Mapping[str, str] = {
     "log.flush.interval.ms.per.topic": "0.8",
     "replica.lag.max.messages": "0.8",
 }
-"""Keys that Kafka has or had, to the release that has them."""
+"""Keys of other releases of Kafka, with the release that has each."""
 
 
 OF_IMAGES: Mapping[str, str] = {"create.topics": "stepdown.topics (STEPDOWN_TOPICS=orders:3)"}
-"""Keys that images of Kafka read from variables (KAFKA_CREATE_TOPICS), to what stands for them here."""
+"""Keys that images of Kafka read from variables (KAFKA_CREATE_TOPICS), with what replaces each in stepdown."""
 
 
 def is_foreign(name: str) -> bool:
-    """Whether Kafka would hand a key of this name to a plugin or read it for one listener."""
+    """Whether Kafka would pass a key of this name to a plugin, or read it for one listener."""
     return name.startswith(FOREIGN_PREFIXES)
 
 
-def unknown_key(name: str, origin: Origin = NOWHERE) -> Problem:
-    """The problem of a broker key that is not known."""
+def unknown_key_problem(name: str, origin: Origin = NOWHERE) -> Problem:
+    """The problem of an unknown broker key."""
     if name in TOPIC_KEYS and TOPIC_KEYS[name].synonyms:
         expected = f"a setting of topics; the broker's default is {TOPIC_KEYS[name].synonyms[0]}"
         return Problem(key=name, expected=expected, origin=origin)

@@ -10,7 +10,7 @@ from ...config.errors import Problem
 from ...config.keys.value_types import render
 from ...config.remark import Remark
 from ...config.sources.properties_file import decode, parse_properties
-from ...config.startup_settings import examine
+from ...config.startup_settings import find_remarks_and_problems
 from ...config.tables.all_keys import BROKER_KEYS
 
 Row = dict[str, object]
@@ -26,7 +26,7 @@ TITLES = {
 
 def explain_properties(path: Path) -> list[Row]:
     """A row for each setting in the order of the file. Raises: ConfigError for a file that cannot be read."""
-    remarks, problems = examine(path)
+    remarks, problems = find_remarks_and_problems(path)
     unreadable = [problem for problem in problems if problem.origin.place != str(path)]
     if unreadable:
         raise ConfigError(unreadable)

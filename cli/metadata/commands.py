@@ -65,7 +65,9 @@ def prepare(
     print_error("the metadata were written")
 
 
-def _prepare_state_and_print(preparation: ReleasePreparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
+def _prepare_state_and_print(
+    preparation: ReleasePreparation, store: MetadataStore, settings: BrokerSettings
+) -> ClusterState:
     """The state that Kafka takes; what is different, and the properties, are printed. Raises: CommandFailure."""
     from ...storage.migration.release_preparation import MetadataTooNew, describe_partitions_without_replicas
 

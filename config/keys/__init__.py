@@ -1,4 +1,4 @@
-"""What a key is: its name, type, range, default, documentation, and when it may change.
+"""Defines keys: name, type, range, default, documentation, update mode; parses and checks their values.
 
-The text of a value comes in, the parsed and checked value goes out. The keys themselves are in `tables`.
+The keys themselves are in `tables`.
 """

@@ -1,7 +1,7 @@
-"""Addresses in settings: HOST:PORT, and listeners NAME://HOST:PORT with their security protocols.
+"""Parses addresses in settings: HOST:PORT, and listeners NAME://HOST:PORT with their security protocols.
 
-Rules of Kafka's EndPoint and listenerListToEndPoints: a host in brackets is IPv6, the empty host is every address,
-names are folded to capital letters, and each name may occur once.
+As in Kafka's EndPoint and listenerListToEndPoints, a host in brackets is IPv6, the empty host means every address,
+names are converted to capital letters, and each name may occur once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(.*)")
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """An address; host "" is every address of the machine, port 0 a free one."""
+    """An address; host "" means every address of the machine, port 0 any free port."""
 
     host: str
     port: int
@@ -44,7 +44,7 @@ class Endpoint:
 
 
 def parse_host_port(text: str) -> HostPort:
-    """The address that HOST:PORT, [IPv6]:PORT or :PORT stands for.
+    """Parses HOST:PORT, [IPv6]:PORT or :PORT.
 
     Raises:
         ValueError: the text is not an address.
@@ -56,7 +56,7 @@ def parse_host_port(text: str) -> HostPort:
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """Listener name to security protocol, of text such as `INSIDE:PLAINTEXT,OUTSIDE:SSL`.
+    """Parses text such as `INSIDE:PLAINTEXT,OUTSIDE:SSL` to security protocols by listener name.
 
     Raises:
         ValueError: a pair is malformed, or its protocol unknown.
@@ -71,10 +71,10 @@ def parse_protocol_map(text: str) -> dict[str, str]:
 
 
 def parse_listeners(text: str, protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """The listeners of text such as `PLAINTEXT://:9092,INSIDE://10.0.0.1:9093`, in its order.
+    """Parses text such as `PLAINTEXT://:9092,INSIDE://10.0.0.1:9093` to listeners, in its order.
 
     Raises:
-        ValueError: with what was expected.
+        ValueError: the text is malformed; the message says what was expected.
     """
     endpoints = tuple(_parse_listener(item.strip(), protocols) for item in text.split(",") if item.strip())
     names = [endpoint.listener_name for endpoint in endpoints]
@@ -84,7 +84,7 @@ def parse_listeners(text: str, protocols: Mapping[str, str]) -> tuple[Endpoint, 
 
 
 def listener_names(text: str) -> frozenset[str]:
-    """The names of the listeners in such text, well formed or not, in small letters."""
+    """The listener names in text for `parse_listeners`, which may be malformed, in small letters."""
     return frozenset(item.partition("://")[0].strip().lower() for item in text.split(","))
 
 
@@ -103,7 +103,7 @@ def _parse_listener(item: str, protocols: Mapping[str, str]) -> Endpoint:
 
 
 def parse_overrides_per_ip(text: str) -> tuple[tuple[str, int], ...]:
-    """Canonical address and limit, of text such as `127.0.0.1:200,::1:100`.
+    """Parses text such as `127.0.0.1:200,::1:100` to pairs of canonical address and limit.
 
     Raises:
         ValueError: a pair is malformed.

@@ -1,7 +1,7 @@
-"""IP addresses compared as values: `::1`, `0:0:0:0:0:0:0:1` and `0::0001` are one host, `::ffff:10.0.0.1` is 10.0.0.1.
+"""Canonical IP addresses: `::1`, `0:0:0:0:0:0:0:1` and `0::0001` are one host, `::ffff:10.0.0.1` is 10.0.0.1.
 
-Kafka compares texts, and a client's is what Java's `InetAddress.getHostAddress` writes; an access rule for `::1` never
-matches there. Here both sides are brought to Java's form before they are compared.
+Kafka compares texts with the one that Java's `InetAddress.getHostAddress` returns for a client, so an ACL for `::1`
+never matches there. stepdown converts both sides to Java's form before it compares them.
 """
 
 import ipaddress
@@ -12,9 +12,9 @@ _GROUPS_OF_A_NETWORK = 4
 
 
 def canonical_address(text: str) -> str:
-    """The address as Java writes it: IPv6 in eight groups without leading zeros, small letters, the zone after `%`.
+    """The address in Java's form: IPv6 in eight groups without leading zeros, small letters, the zone after `%`.
 
-    What is no address (a host's name, `*`) comes back as it is.
+    Text that is not an address (a host name, `*`) is returned unchanged.
     """
     address, percent, zone = text.strip().strip("[]").partition("%")
     try:
@@ -31,20 +31,20 @@ def canonical_address(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def address_forms(text: str) -> tuple[str, ...]:
-    """The canonical forms that stand for a client's address: with its zone, and without."""
+    """The canonical forms of a client's address: with its zone, and without."""
     own = canonical_address(text)
     return tuple(dict.fromkeys((own, own.partition("%")[0])))
 
 
 @lru_cache(maxsize=1024)
 def network_of(text: str) -> str:
-    """What one client has of addresses: an IPv4 address; of IPv6 the first 64 bits, in which it may choose any."""
+    """The network of one client: an IPv4 address, or the first 64 bits of an IPv6 one, which it may use freely."""
     groups = address_forms(text)[-1].split(":")
     return ":".join(groups[:_GROUPS_OF_A_NETWORK])
 
 
 def _strip_leading_zeros(address: str) -> str:
-    """`010.0.0.1` is 10.0.0.1, as in Java."""
+    """Converts `010.0.0.1` to 10.0.0.1, as Java does."""
     parts = address.split(".")
     if len(parts) == _PARTS and all(part.isascii() and part.isdigit() for part in parts):
         return ".".join(part.lstrip("0") or "0" for part in parts)

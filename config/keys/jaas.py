@@ -1,6 +1,6 @@
-"""JAAS settings: `org.apache.kafka…LoginModule required user_alice="secret";`, options in either kind of quotes.
+"""Parses JAAS settings: `org.apache.kafka…LoginModule required user_alice="secret";`, with single or double quotes.
 
-Nothing is loaded by the class's name: it is only compared.
+The class name is only compared; no class is loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _OPTION = re.compile(r"""([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)
 
 
 def parse_jaas(text: str, module: str) -> dict[str, str] | None:
-    """The options of a login module of this class, whatever its package; None if the text is nothing of the kind."""
+    """The options of a login module of this class, of any package; None if the text is anything else."""
     found = _JAAS.fullmatch(text)
     if found is None or found["module"].rpartition(".")[2] != module:
         return None

@@ -10,7 +10,7 @@ from .value_types import Value, ValueType, parse
 
 
 class UpdateMode(Enum):
-    """When a broker setting may change; the values are Kafka's update modes."""
+    """When a broker setting may change; the values are Kafka's names of its update modes."""
 
     AT_START = "read-only"
     PER_BROKER = "per-broker"
@@ -18,7 +18,7 @@ class UpdateMode(Enum):
 
 
 class Status(Enum):
-    """Whether a key that is set has an effect."""
+    """Whether setting a key has an effect."""
 
     ACTED_ON = "acted on"
     ACCEPTED = "accepted without effect"
@@ -28,10 +28,10 @@ class Status(Enum):
 class Key:
     """A setting that stepdown or Kafka 3.9 knows.
 
-    `default` is a parsed value, None where the setting is absent unless given. `doc` is in whole sentences. `attribute`
-    is the field of BrokerSettings or TopicSettings that carries the value ("" if none does: keys without effect, and
-    second synonyms). `synonyms` are broker keys in order of precedence: for a topic key those that give its default,
-    for a broker key those it shares a setting with, itself included.
+    `default`: a parsed value; None if the setting has none. `doc`: whole sentences. `attribute`: the field of
+    BrokerSettings or TopicSettings with the value, "" for keys without effect and second synonyms. `synonyms`: broker
+    keys in order of precedence; for a topic key those that give its default, for a broker key all keys of the same
+    setting, itself included.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Key:
 
     @property
     def sensitive(self) -> bool:
-        """Whether the value must never be shown."""
+        """Whether the value is a secret, which must never be shown."""
         return self.kind is ValueType.PASSWORD
 
     @property
@@ -57,7 +57,7 @@ class Key:
 
     @property
     def expected(self) -> str:
-        """What a value has to be, in words."""
+        """A text that describes the allowed values."""
         if self.check is None:
             return self.kind.expected
         if isinstance(self.check, OneOf):
@@ -65,7 +65,7 @@ class Key:
         return f"{self.kind.expected} {self.check.expected}"
 
     def value_of(self, text: str) -> Value:
-        """The checked value that `text` stands for.
+        """Parses and checks a value.
 
         Raises:
             ValueError: the text is not of this kind, or outside of the range.
@@ -95,7 +95,7 @@ def active(
     internal: bool = False,
     synonyms: tuple[str, ...] = (),
 ) -> Key:
-    """A key whose value stepdown uses; the attribute is the name with `_` unless it is given."""
+    """A key that has an effect; `attribute` is by default the name with `_` for dots and dashes."""
     if attribute is None:
         attribute = name.replace(".", "_").replace("-", "_")
     return Key(name, kind, default, check, change, doc, attribute, Status.ACTED_ON, internal, synonyms)
@@ -106,7 +106,7 @@ def inert(
     *rows: tuple[str, ValueType, Value | None, Check | None, UpdateMode],
     internal: bool = False,
 ) -> tuple[Key, ...]:
-    """Keys that Kafka knows and stepdown does not act on, all for the same reason."""
+    """Keys of Kafka that have no effect in stepdown, all for the same reason."""
     return tuple(
         Key(name, kind, default, check, change, reason, "", Status.ACCEPTED, internal)
         for name, kind, default, check, change in rows

@@ -1,4 +1,4 @@
-"""Rules for a value beyond its type, such as a range, each with the words that describe it.
+"""Checks of a value beyond its type, such as a range, each with a text that describes it.
 
 A check accepts or refuses a parsed value; `expected` completes the sentence "expected a 32-bit integer …".
 """
@@ -17,7 +17,7 @@ class Check(Protocol):
 
     @property
     def expected(self) -> str:
-        """The rule in words, to stand after the name of the type."""
+        """A text that describes the rule, to follow the name of the type."""
 
     def accepts(self, value: Value) -> bool:
         """Whether the value obeys the rule."""
@@ -25,7 +25,7 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """A number with a lower bound, closed."""
+    """A number with a lower bound (inclusive)."""
 
     low: int | float
 
@@ -39,7 +39,7 @@ class AtLeast:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A number with both bounds, closed."""
+    """A number with a lower and an upper bound (inclusive)."""
 
     low: int | float
     high: int | float
@@ -54,7 +54,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class BetweenOr:
-    """A number with both bounds, closed, or one value outside of them that has a meaning of its own."""
+    """A number with a lower and an upper bound (inclusive), or one special value outside of them."""
 
     low: int
     high: int
@@ -80,7 +80,7 @@ class NotZero:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of a few words; small and capital letters count unless `fold`."""
+    """One of a few words; case-sensitive unless `fold`."""
 
     words: tuple[str, ...]
     fold: bool = False
@@ -111,7 +111,7 @@ class EachOf:
 
 @dataclass(frozen=True, slots=True)
 class OnlyValue:
-    """Just one value is supported; `reason` says why."""
+    """The only supported value; `reason` says why."""
 
     value: Value
     reason: str
@@ -126,7 +126,7 @@ class OnlyValue:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Text of a form, or a list whose items make one, with commas between; `form` names it in words."""
+    """A text that matches a pattern, or a list that does so when joined by commas; `form` describes the pattern."""
 
     pattern: str
     form: str

@@ -1,8 +1,8 @@
-"""The types that a setting may have, and how text becomes a value and back.
+"""The types of settings; parses texts to values, and renders values as texts.
 
-Parsing follows org.apache.kafka.common.config.ConfigDef.parseType: text is trimmed first (everything up to U+0020, as
-Java's String.trim), booleans are case-insensitive, lists are comma separated with blanks around the commas dropped and
-empty items kept, the empty text is the empty list. Codes are those of DescribeConfigs v3+ (KIP-569).
+Parsing follows org.apache.kafka.common.config.ConfigDef.parseType. Text is trimmed first (characters up to U+0020, as
+Java's String.trim does). Booleans are case-insensitive. Lists are separated by commas; blanks around commas are
+dropped, empty items kept; the empty text is the empty list. The codes are those of DescribeConfigs v3+ (KIP-569).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from enum import Enum
 
 Value = bool | int | float | str | tuple[str, ...]
-"""What a parsed setting may be."""
+"""A parsed value of a setting."""
 
 _BLANKS = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -40,7 +40,7 @@ class ValueType(Enum):
 
     @property
     def expected(self) -> str:
-        """The words for "expected …" in an error."""
+        """The text after "expected" in an error message."""
         return _EXPECTED[self]
 
 
@@ -60,7 +60,7 @@ _BITS = {ValueType.SHORT: 16, ValueType.INT: 32, ValueType.LONG: 64}
 
 
 def parse(kind: ValueType, text: str) -> Value:
-    """The value that `text` stands for.
+    """Parses the text of a value.
 
     Raises:
         ValueError: the text is not of this kind.
@@ -78,7 +78,7 @@ def parse(kind: ValueType, text: str) -> Value:
 
 
 def render(value: Value | None) -> str | None:
-    """The text that Kafka shows for a value: `true`, `a,b`, `1.7976931348623157E308`; None stays None."""
+    """Renders a value as Kafka does: `true`, `a,b`, `1.7976931348623157E308`; None stays None."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -113,7 +113,7 @@ def _double(text: str) -> float:
 
 
 def _java_double(number: float) -> str:
-    """As Java's Double.toString: plain from 1e-3 up to 1e7, otherwise `d.dE±n`."""
+    """Renders a number as Java's Double.toString: plain from 1e-3 up to 1e7, otherwise `d.dE±n`."""
     if number == 0 or 1e-3 <= abs(number) < 1e7 or number != number or number in (float("inf"), float("-inf")):
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(repr(number), repr(number))
     mantissa, _, exponent = repr(number).partition("e")

@@ -1,5 +1,5 @@
-"""Where values come from at the start: a .properties file, environment variables, `-o KEY=VALUE` of the command line.
+"""The sources of settings at the start: a .properties file, environment variables, `-o KEY=VALUE` options.
 
-The text of a source comes in, keys with their texts and origins go out. Whether a key exists and its text is valid is
-decided above.
+Each module parses a source to keys with their texts and origins. It does not check whether a key exists or its text is
+valid.
 """

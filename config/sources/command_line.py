@@ -8,7 +8,7 @@ OVERRIDE = Origin("option -c or -o")
 
 
 def parse_override(text: str) -> Given:
-    """The key and value of one option. Raises: ValueError with what was expected."""
+    """Parses one option to key and value. Raises: ValueError, which says what was expected."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ValueError("expected KEY=VALUE; a file of settings comes without an option")

@@ -1,4 +1,4 @@
-"""A parser of command lines whose help fails where it cannot be written, and that tells a shell what may come next."""
+"""A parser of command lines with shell completion, whose help fails with an error if it cannot be written."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, NoReturn
 from ..similar_names import nearest
 
 NAME = re.compile(r"[\[@-]?(?!PLAINTEXT|SSL)[A-Z][A-Z_=:.]*[\].]*")
-"""Of what is expected, in the place of a value."""
+"""Matches a placeholder in a metavar, such as OFFSET, in contrast to a literal value."""
 
 
-def list_values(metavar: str) -> list[str]:
-    """The values of an option whose metavar is as `all|0|1`; none for a name of what is expected, as OFFSET is."""
+def list_metavar_values(metavar: str) -> list[str]:
+    """The literal values in a metavar such as `all|0|1`; none for a placeholder such as OFFSET."""
     words = metavar.split("|")
     return [word for word in words if not NAME.fullmatch(word)] if len(words) > 1 else []
 
 
 class CommandParser(argparse.ArgumentParser):
-    """As `argparse` has it, with a help in which each line is as written. Abbreviated options are refused.
+    """An `argparse` parser that prints help unwrapped and refuses abbreviated options.
 
-    `no_options`: what is said of some that it does not have.
+    `no_options`: messages for certain options that it does not have.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class CommandParser(argparse.ArgumentParser):
         self._no_options = no_options
 
     def print_help(self, file: Any = None) -> None:
-        """Raises: OSError, which argparse drops: a full disk ended with 0."""
+        """Prints the help. Raises: OSError, which argparse ignores: with a full disk the command would end with 0."""
         (file or sys.stdout).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """Names the option that an unknown one resembles. Raises: SystemExit."""
+        """Prints the error, with the known option that is similar to an unknown one. Raises: SystemExit."""
         word = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
         known = (name for each in self._actions if each.help != argparse.SUPPRESS for name in each.option_strings)
         if told := self._no_options.get(word.replace(".", "-")):
@@ -53,7 +53,7 @@ class CommandParser(argparse.ArgumentParser):
         super().error(f"{message}; did you mean {near}?" if near else message)
 
     def list_next(self, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
-        """What may follow `words` and begins with `begin`, with its help; nothing where only a file or a text may."""
+        """Yields completions of `begin` after `words`, with their help; none where a file or any text may follow."""
         jobs = next((each.choices for each in self._actions if isinstance(each.choices, dict)), {})
         if words and words[0] in jobs:
             yield from jobs[words[0]].list_next(words[1:], begin)
@@ -61,7 +61,7 @@ class CommandParser(argparse.ArgumentParser):
         options = {name: each for each in self._actions for name in each.option_strings}
         before = options.get(words[-1]) if words else None
         if before is not None and before.nargs != 0:
-            found = dict.fromkeys(list_values(str(before.metavar or "")), "")
+            found = dict.fromkeys(list_metavar_values(str(before.metavar or "")), "")
         else:
             found = {name: each.help or "" for name, each in options.items() if each.help != argparse.SUPPRESS}
             found = found if begin.startswith("-") else {name: each.description or "" for name, each in jobs.items()}

@@ -1,9 +1,9 @@
 """Settings from environment variables, as Kafka's official image maps them.
 
-Rule of kafka.docker.KafkaDockerWrapper: KAFKA_ is dropped, the rest in small letters, then `_` is `.`, `__` is `_` and
-`___` is `-`. Bitnami's image has KAFKA_CFG_ instead, with which no setting of Kafka begins. Variables for the
-JVM or log4j are not settings. STEPDOWN_ maps to `stepdown.` in the same way, and CLUSTER_ID, which the image formats
-new directories with, to `stepdown.cluster.id`.
+As in kafka.docker.KafkaDockerWrapper, KAFKA_ is dropped, the rest is converted to small letters, `_` to `.`, `__` to
+`_` and `___` to `-`. Bitnami's image uses the prefix KAFKA_CFG_ instead, which begins no setting of Kafka. Variables
+for the JVM or log4j are not settings. STEPDOWN_ becomes `stepdown.` in the same way, and CLUSTER_ID, with which the
+image formats new directories, becomes `stepdown.cluster.id`.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ IGNORED_VARIABLES = frozenset(
         "STEPDOWN_TRACEBACK",
     )
 )
-"""Variables that Kafka's image keeps out of its server.properties, and those of stepdown's commands."""
+"""Variables that Kafka's image does not write into server.properties, and those of stepdown's commands."""
 
 _IGNORED_PREFIXES = ("KAFKA_JMX_", "KAFKA_LOG4J_", "KAFKA_HOME", "KAFKA_CLASSPATH")
 _PREFIXES = ("KAFKA_", "STEPDOWN_")
 
 
 def settings_from(environ: Mapping[str, str]) -> Iterator[Given]:
-    """The settings that the variables carry, in the order of the variables' names."""
+    """The settings in the variables, in the order of the variables' names."""
     for variable in sorted(environ):
-        key = key_of(variable)
+        key = key_of_variable(variable)
         if key is not None:
             yield Given(key, environ[variable], Origin(f"environment variable {variable}"))
 
 
-def key_of(variable: str) -> str | None:
+def key_of_variable(variable: str) -> str | None:
     """The key that a variable sets; None if it sets none."""
     if variable == "CLUSTER_ID":
         return "stepdown.cluster.id"

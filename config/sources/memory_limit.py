@@ -1,13 +1,13 @@
-"""The memory that a broker may take, by the machine and by its container, and budgets that fit in it.
+"""Finds the memory limit of the machine and the container, and shrinks budgets to fit into it.
 
-| read | what |
+| file | content |
 |---|---|
 | /proc/meminfo | `MemTotal` of the machine |
-| /proc/self/cgroup | which groups this process is in |
-| /sys/fs/cgroup/GROUP/memory.max, and of the groups above it | cgroup v2, "max" for no limit |
+| /proc/self/cgroup | the groups of this process |
+| /sys/fs/cgroup/GROUP/memory.max, and those of the groups above it | cgroup v2, "max" for no limit |
 | /sys/fs/cgroup/memory/GROUP/memory.limit_in_bytes, likewise | cgroup v1 |
 
-In a container its own group is often the root of what is mounted, so a path that is not there is looked for there.
+In a container the mounted root is often the container's own group, so the files of the root are read too.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .origin import Given, Origin
 
 MIB = 1 << 20
 IDLE_BYTES = 44 * MIB
-"""What a broker takes that serves nobody."""
+"""The memory of a broker without clients."""
 SPARE_BYTES = 12 * MIB
-"""For connections, topics and what the budgets do not count."""
+"""Reserved for connections, topics and everything that the budgets do not count."""
 LEAST_BYTES = IDLE_BYTES + SPARE_BYTES + 4 * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedBudget:
-    """A setting whose default gives way: `share` of what is there beyond an idle broker, at least `least_bytes`."""
+    """A setting whose default may shrink to `share` of the memory beyond an idle broker, at least `least_bytes`."""
 
     key: str
     default_bytes: int
@@ -42,24 +42,24 @@ BUDGETS = (
     LimitedBudget("stepdown.conversion.memory.bytes", 32 * MIB, 0.2, 1 * MIB),
     LimitedBudget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.2, 2 * MIB),
 )
-"""Answers that are not read may take half of what requests may, beside them: with it these are 79 % of what is there.
-A request larger than the budget of requests passes alone, so the largest one is no larger than that budget."""
+"""Responses that are not read may take half the budget of requests in addition: all together take 79 % of the memory.
+A request above the budget of requests is served alone, so the largest request has the same share as that budget."""
 PARTITIONS_KEY = "stepdown.max.partitions"
 PARTITIONS_SHARE = 0.2
-"""Beside half of SPARE_BYTES."""
+"""The share for partitions, in addition to half of SPARE_BYTES."""
 PARTITION_BYTES = 4 * 1024
-"""What a partition takes that is served: 2.5 kB of objects, and what reading and writing keep."""
+"""The memory of a partition in use: 2.5 kB of objects, and what reads and writes keep."""
 MANY_PARTITIONS = 100_000
-"""Where there is room for as many, their number has no limit."""
+"""If the memory is enough for this many, the number of partitions is not limited."""
 
 
 def memory_limit_bytes(root: Path = Path("/")) -> int | None:
-    """The smallest limit that holds for this process; None where none can be read. `root`: where /proc and /sys are."""
+    """The smallest limit for this process; None if none can be read. `root`: the folder that has /proc and /sys."""
     return min(_find_limits(root), default=None)
 
 
 def shrink_budgets_to_limit(limit_bytes: int, brokers: int = 1) -> list[Given]:
-    """Values for the budgets whose defaults are too large under this limit, which the brokers of a process share."""
+    """Values for the budgets whose defaults are too large for this limit, which `brokers` in one process share."""
     spare = max(0, limit_bytes - IDLE_BYTES - SPARE_BYTES) // brokers
     origin = Origin(f"memory limit of {limit_bytes // MIB} MiB")
     found = [

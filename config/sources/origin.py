@@ -1,4 +1,4 @@
-"""A value as an operator wrote it, and where: a line of a file, an environment variable, an option."""
+"""A value as the operator wrote it, and its origin: a line of a file, an environment variable, an option."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was written: a file and its line (counted from 1), or a variable or an option (line 0)."""
+    """The origin of a value: a file and line (counted from 1), or a variable or an option (line 0)."""
 
     place: str
     line: int = 0
@@ -21,7 +21,7 @@ NOWHERE = Origin("")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value as it was written."""
+    """The key and text of a value as it was written, with its origin."""
 
     key: str
     text: str

@@ -1,12 +1,12 @@
-r"""Java's .properties files, with line numbers.
+r"""Parses Java's .properties files, with line numbers.
 
 Rules of java.util.Properties.load: lines end with \n, \r or \r\n; a line whose first character that is not blank is #
-or ! is a comment, and cannot be continued; a line that ends with an odd number of backslashes goes on in the next one,
-whose leading blanks are dropped. A key ends at the first =, : or blank that no backslash escapes; blanks around the
-separator are dropped, those at the end of the value are kept. \t \n \r \f \uXXXX are escapes; a backslash before any
-other character disappears. Blanks are space, tab and form feed.
+or ! is a comment, and cannot be continued; a line that ends with an odd number of backslashes continues in the next
+one, whose leading blanks are dropped. A key ends at the first =, : or blank that is not escaped by a backslash; blanks
+around the separator are dropped, those at the end of the value are kept. \t \n \r \f \uXXXX are escapes; a backslash
+before any other character is dropped. Blanks are space, tab and form feed.
 
-Unlike Java, which takes Latin-1, a file that is valid UTF-8 is read as UTF-8.
+Unlike Java, which always reads Latin-1, this reads a file as UTF-8 if it is valid UTF-8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A key and its value, and the line it begins on, counted from 1."""
+    """A key, its value, and the line on which it begins, counted from 1."""
 
     key: str
     value: str
@@ -31,7 +31,7 @@ class Property:
 
 
 class MalformedProperties(ValueError):
-    """A file that Java would refuse as well: a broken \\u escape."""
+    """The file has a broken \\u escape; Java refuses it too."""
 
     def __init__(self, line: int, key: str) -> None:
         self.line = line
@@ -40,7 +40,7 @@ class MalformedProperties(ValueError):
 
 
 def decode(data: bytes) -> str:
-    """The text of a file: UTF-8 where it is valid, else Latin-1; a byte order mark is dropped."""
+    """Decodes a file as UTF-8 if it is valid, else as Latin-1; drops a byte order mark."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -48,7 +48,7 @@ def decode(data: bytes) -> str:
 
 
 def parse_properties(text: str) -> list[Property]:
-    """The properties in the order of the file, repeated ones included.
+    """Parses the properties, in the order of the file, including repeated ones.
 
     Raises:
         MalformedProperties: a \\u escape has not four hexadecimal digits.
@@ -57,7 +57,7 @@ def parse_properties(text: str) -> list[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and content of each line that is neither blank nor a comment, continuations joined."""
+    """Yields line number and content of each line that is not blank or a comment, with continuations joined."""
     joined: list[str] = []
     begun = 0
     for number, raw in enumerate(_LINE_END.split(text), start=1):
@@ -117,7 +117,7 @@ def _unescape(text: str) -> str:
 
 
 def _escape(text: str, position: int) -> tuple[str, int]:
-    """The character of the escape whose backslash is before `position`, and the position that follows."""
+    """The character of the escape whose backslash is before `position`, and the position after the escape."""
     letter = text[position]
     if letter != "u":
         return _ESCAPES.get(letter, letter), position + 1

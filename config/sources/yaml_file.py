@@ -1,4 +1,4 @@
-"""A YAML file of settings, whose names are nested or have dots, and whose values are texts."""
+"""Reads settings from a YAML file, in which names are nested or have dots, and values are texts."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ PROPERTY = re.compile(r"[\w.-]+\s*=")
 
 
 def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
-    """The settings in the order of the file; secrets have to be in quotes, unless YAML takes them for texts anyway.
+    """Reads the settings in the order of the file; secrets must be quoted, unless YAML reads them as texts anyway.
 
-    Raises: ConfigError, also for a setting that is there twice.
+    Raises: ConfigError, also for a setting that occurs twice.
     """
     try:
         import yaml
@@ -23,7 +23,7 @@ def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
         raise ConfigError([Problem(key=str(file), expected=need)]) from None
 
     class TextLoader(yaml.SafeLoader):
-        """Takes values as they are written: a password of digits is no number."""
+        """Reads all values as texts: a password of digits does not become a number."""
 
         yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012
 
@@ -59,7 +59,7 @@ def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
 
 
 def _refuse_properties(text: str, file: Path) -> None:
-    """Raises: ConfigError for a file whose first setting is NAME=VALUE."""
+    """Raises: ConfigError if the first setting of the file is NAME=VALUE, as in .properties files."""
     lines = (line.strip() for line in text.splitlines())
     if PROPERTY.match(next((line for line in lines if line and not line.startswith("#")), "")):
         expected = "this is a properties file (NAME=VALUE): expected YAML (NAME: VALUE)"
@@ -67,7 +67,7 @@ def _refuse_properties(text: str, file: Path) -> None:
 
 
 def _list_lines(node: Any, prefix: str) -> Iterator[tuple[Hashable, str, int]]:
-    """What may be there once, its name and its line: a setting, however it is written, and a key of one mapping."""
+    """Yields an identity, name and line for each setting and each key of a mapping: no identity may occur twice."""
     if not isinstance(getattr(node, "value", None), list) or node.id != "mapping":
         return
     for key, value in node.value:

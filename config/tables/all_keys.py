@@ -54,7 +54,7 @@ PENDING = frozenset(
         "num.recovery.threads.per.data.dir",
     )
 )
-"""Keys whose values are checked and kept in the settings, but not used; their texts say why."""
+"""Keys whose values are checked and stored in the settings, but not used; their `doc` says why."""
 
 
 def _by_name(rows: Iterable[Key]) -> dict[str, Key]:

@@ -1,4 +1,4 @@
-"""Broker keys about logs: where they lie, how they roll, sync and age, and the defaults of topic settings.
+"""Broker keys about logs: directories, rolls, flushes and retention, and the defaults of topic settings.
 
 Sources: Kafka 3.9 ServerLogConfigs, LogConfig, ServerConfigs.
 """

@@ -200,7 +200,7 @@ LISTENERS = (
         "PEM, PKCS12 or JKS; the file shows by itself what it is.",
     ),
 )
-"""May be set for one listener as listener.name.<name>.<key>."""
+"""Keys that may be set for one listener as listener.name.<name>.<key>."""
 
 KEYS = (
     *LISTENERS,

@@ -1,6 +1,6 @@
-"""Topic settings: what one topic may set for itself, and the broker keys that give its defaults.
+"""Topic settings: the keys that one topic may set, and the broker keys that give their defaults.
 
-Sources: Kafka 3.9 LogConfig, TopicConfig and ServerTopicConfigSynonyms. Every one may change while the broker runs and
+Sources: Kafka 3.9 LogConfig, TopicConfig and ServerTopicConfigSynonyms. Each may change while the broker runs, and then
 applies to open logs at once.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.client import Admin
-from stepdown.config.sources.command_parser import list_values
+from stepdown.config.sources.command_parser import list_metavar_values
 from support.broker import Stepdown
 from support.command import run_command
 from support.command_tree import LEAVES
@@ -62,7 +62,7 @@ def test_commands_and_options_are_completed(words: str, found: list[str]) -> Non
 
 
 WITH_VALUES = {
-    f"stepdown {' '.join(words)} {parameter.opts[0]} ": list_values(parameter.metavar or "")
+    f"stepdown {' '.join(words)} {parameter.opts[0]} ": list_metavar_values(parameter.metavar or "")
     for words, command in LEAVES.items()
     for parameter in command.params
     if isinstance(parameter, TyperOption) and "|" in (parameter.metavar or "")

@@ -1,5 +1,5 @@
 import pytest
-from stepdown.config.similar_names import distance, nearest
+from stepdown.config.similar_names import edit_distance, nearest
 from stepdown.config.tables.all_keys import BROKER_KEYS
 
 
@@ -29,4 +29,4 @@ def test_a_name_that_is_near_nothing_finds_nothing(name: str) -> None:
     ("one", "other", "changes"), [("", "abc", 3), ("abc", "abc", 0), ("abcd", "abdc", 1), ("kitten", "sitting", 3)]
 )
 def test_swapped_neighbours_count_as_one_change(one: str, other: str, changes: int) -> None:
-    assert distance(one, other) == distance(other, one) == changes
+    assert edit_distance(one, other) == edit_distance(other, one) == changes

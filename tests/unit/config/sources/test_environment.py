@@ -1,7 +1,7 @@
 """As Kafka's image maps variables: kafka.docker.KafkaDockerWrapper, and KafkaDockerWrapperTest for the cases."""
 
 import pytest
-from stepdown.config.sources.environment import IGNORED_VARIABLES, key_of, settings_from
+from stepdown.config.sources.environment import IGNORED_VARIABLES, key_of_variable, settings_from
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,14 @@ from stepdown.config.sources.environment import IGNORED_VARIABLES, key_of, setti
     ],
 )
 def test_underscores_become_dots_two_one_underscore_and_three_a_dash(variable: str, key: str) -> None:
-    assert key_of(variable) == key
+    assert key_of_variable(variable) == key
 
 
 @pytest.mark.parametrize(
     "variable", [*sorted(IGNORED_VARIABLES), "KAFKA_JMX_PORT", "KAFKA_HOME", "KAFKA_", "PATH", "kafka_x"]
 )
 def test_variables_for_the_jvm_or_for_others_set_nothing(variable: str) -> None:
-    assert key_of(variable) is None
+    assert key_of_variable(variable) is None
 
 
 def test_the_variable_is_named_as_the_origin() -> None:
