@@ -15,7 +15,7 @@ def test_a_topic_with_a_codec_has_a_level_for_it() -> None:
     rules = AppendRules(codec=Codec.ZSTD, zstd_level=7)
     assert rules.codec_for(Codec.GZIP) is Codec.ZSTD
     assert rules.compression_level(Codec.ZSTD) == 7
-    assert AppendRules(codec=Codec.SNAPPY).level(Codec.SNAPPY) is None
+    assert AppendRules(codec=Codec.SNAPPY).compression_level(Codec.SNAPPY) is None
 
 
 @pytest.mark.parametrize(
