@@ -44,14 +44,14 @@ COMMANDS = {
     "scenario": (".scenario.commands", "scenario", "Run a scenario of faults in a cluster."),
     "completion": (".completion", "completion", "Print what makes a shell complete commands."),
 }
-"""Name of a command to its module, the Typer application there, and its line in the help, in the order of that."""
+"""Each command's module, the name of its Typer application there, and its line in the help, in that order."""
 
 COMPLETION_VARIABLE = "_STEPDOWN_COMPLETE"
-"""Set by a shell that asks what may come next (`completion.py`)."""
+"""The shell sets it when it asks for completions (`completion.py`)."""
 
 
 TEXTS = ("group", "key", "mechanism", "password", "state", "token", "topic")
-"""Options whose value is a text and is called as they are; those of numbers have N."""
+"""Options with a text value: the help shows their name in capitals for it, and N for numbers."""
 
 TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For a command that parses its own command line."""
@@ -59,7 +59,7 @@ TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 @dataclass(frozen=True, slots=True)
 class CompletionCandidate:
-    """What a shell is offered; Typer asks these of it."""
+    """One completion for a shell, with the attributes that Typer reads."""
 
     value: str
     help: str
@@ -67,7 +67,7 @@ class CompletionCandidate:
 
 
 class SelfParsingCommand(TyperCommand):
-    """A command with a command line of its own, which says what may come next."""
+    """A command that parses its own arguments, and has its own function for completions."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         found = COMPLETERS[str(self.name)](ctx.args, incomplete)
@@ -110,7 +110,7 @@ def _set_metavar_completion(command: Any) -> None:
 
 
 def _show_plain_metavars(command: Any) -> None:
-    """Have the help name values as stepdown's own does: no braces around arguments, no types of Python."""
+    """Makes Typer's help look like that of `stepdown serve`: no braces around arguments, no Python types."""
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
             parameter.display_type_rich = _show_no_type  # type: ignore[method-assign]
@@ -155,7 +155,7 @@ class _LazyCommands(TyperGroup):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands, for which none is imported."""
+        """Writes the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
 

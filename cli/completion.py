@@ -1,4 +1,4 @@
-"""`stepdown completion SHELL`: prints what makes a shell complete commands and options, by Typer's own scripts."""
+"""`stepdown completion SHELL`: prints the script, from Typer, by which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def completion_command(
 
 
 def enable_shell_completion() -> None:
-    """Make Typer answer the scripts; it does so by itself only with its own options, which install them."""
+    """Makes Typer answer the scripts. By default it does so only together with its own install options."""
     from typer._completion_classes import completion_init
 
     completion_init()

@@ -1,7 +1,7 @@
 """The `stepdown` command.
 
-`serve` goes its own way: Typer and what it brings along (pydantic) would take 15 MB and a tenth of a second of a broker
-that never uses them again. docs/decisions/start-up.md has the measurements.
+`serve` and `gateway` do not use Typer: with pydantic it would take 15 MB and a tenth of a second of a broker that never
+uses it again. docs/decisions/start-up.md has the measurements.
 """
 
 import os
@@ -11,21 +11,21 @@ from collections.abc import Sequence
 
 
 def main() -> None:
-    """The process: run its command line and end with the status."""
+    """Runs the command line of the process, and exits with its status."""
     status = 130
     try:
         from .support.standard_streams import open_missing_streams
 
         open_missing_streams()
         status = run(sys.argv[1:])
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C while Python ends itself shows no traceback
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback for ^C during the interpreter's shutdown
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(status)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The status of a command line; a command that fails has said why on stderr."""
+    """Runs a command line and returns its exit status. A failure is reported on stderr."""
     from .support.command_ending import EXIT_INTERRUPTED, finish_output, report_failure
     from .support.stop_signals import StopSignals, end_as_by_interrupt, signals_with_default_action
 

@@ -1,4 +1,4 @@
-"""`stepdown pipeline`: the jobs on Spark, which parse their own command lines (`stepdown-pipeline` is the same)."""
+"""`stepdown pipeline`: runs Spark jobs, which parse their own command lines (same as `stepdown-pipeline`)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Brokers for tests: settings come in, a broker in the test's own process goes out, and what a test asks of it.
+"""Brokers for tests: starts them in the test's own process, and offers what tests ask of them.
 
     with stepdown.running() as kafka:
         kafka.produce("orders", b"one")
         assert [record.value for record in kafka.records("orders")] == [b"one"]
 
-`running` starts one, `Kafka` is what a test holds; `running_async` and `AsyncKafka` are the same, awaited; the pytest
+`running` starts brokers and yields a `Kafka`; `running_async` and `AsyncKafka` are the same for asyncio; the pytest
 plugin has fixtures.
-A name is imported when it is asked for: every pytest where stepdown is installed loads the plugin, which lies here.
+Names are imported lazily: every pytest where stepdown is installed loads the plugin in this package.
 """
 
 from importlib import import_module

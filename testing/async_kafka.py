@@ -1,4 +1,4 @@
-"""What a test holds of a Kafka: where it is, and what tests ask of one, each to be awaited."""
+"""The handle by which a test uses brokers: their address, and methods to be awaited."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from .wire.wire_records import WireRecords
 T = TypeVar("T")
 TIMEOUT_S = 10.0
 MOST_TOPICS = 20
-"""Of these, the names are in the message that one is missing."""
+"""At most this many names are in the message that a topic is missing."""
 LEVELS = {"read_uncommitted": 0, "read_committed": 1}
 STATES = ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
@@ -42,16 +42,16 @@ Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 
 
 class AsyncKafka(NameSuggestions):
-    """A running broker or cluster. `bootstrap` is what clients connect to, `clients` has whole settings for them.
+    """A running broker or cluster. `bootstrap`: its addresses for clients. `clients`: complete settings for clients.
 
-    `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
-    `cluster` kills and moves brokers and replicas where there are several.
+    `faults` injects faults, `clock` moves the brokers' time, `requests` lists what clients sent, and `cluster` stops
+    brokers and moves leaders and replicas.
 
-    `page` is where a person can look at the first broker, "" where `running` was not asked for it by `http=True`.
-    `control` is asked for these four, and for what has no method; `has_control`: whether there is one.
+    `page`: URL of the first broker's page, "" unless `running` was called with `http=True`. `control`: the control
+    of the brokers, for requests without a method here. `has_control`: whether there is one.
 
     Its own requests have the client id `stepdown-testing`, which no fault touches and no request log shows. Connections
-    are in `loop`, which is that of brokers in this process, or else the running one; methods are awaited in any.
+    are in `loop`, the loop of brokers in this process, or else the running one; methods can be awaited in any loop.
     Raises: KafkaError with the broker's error code, AssertionError from `assert_…` and `wait_for_…`.
     """
 
@@ -75,7 +75,7 @@ class AsyncKafka(NameSuggestions):
         self.cluster = AsyncCluster(asked)
 
     async def close(self) -> None:
-        """Ends this object's own connections."""
+        """Closes this object's own connections."""
         await self._wire.close()
 
     # Topics and records
@@ -145,10 +145,9 @@ class AsyncKafka(NameSuggestions):
         isolation: str = "read_committed",
         timeout: Timeout = TIMEOUT_S,
     ) -> list[TestRecord]:
-        """All records that a consumer of that isolation level sees now, by partition and offset.
+        """Returns all records that a consumer of that isolation level can read now, sorted by partition and offset.
 
-        Of a topic that nobody has made yet there are none, and no error. Waits `timeout` seconds for a leader where
-        there is none.
+        A topic that does not exist has none, without an error. Waits `timeout` seconds for a missing leader.
         """
         if isolation not in LEVELS:
             raise ValueError(f"isolation is {' or '.join(LEVELS)}, not {isolation!r}")
@@ -170,7 +169,7 @@ class AsyncKafka(NameSuggestions):
         return await self._records.read(topic, partitions, level, seconds)
 
     async def wait_for_records(self, topic: str, count: int, *, timeout: Timeout = TIMEOUT_S) -> list[TestRecord]:
-        """The records of the topic once there are `count`. Raises: AssertionError after `timeout` seconds."""
+        """Returns the records of the topic once there are `count`. Raises: AssertionError after `timeout` seconds."""
         try:
             return await self._wait_for(
                 lambda: self.records(topic),
@@ -185,7 +184,7 @@ class AsyncKafka(NameSuggestions):
     async def assert_produces(
         self, topic: str, *expected: Expected, timeout: Timeout = 5.0, any_order: bool | None = None
     ) -> list[TestRecord]:
-        """The topic holds these records and no others, after waiting `timeout` seconds for as many to come.
+        """Asserts that the topic has these records and no others, after waiting up to `timeout` seconds for that many.
 
         A record is expected by its value, or by a dict with any of key, value, headers, partition, offset. Their order
         counts in a topic of one partition, unless `any_order` says otherwise.
@@ -212,11 +211,11 @@ class AsyncKafka(NameSuggestions):
             raise KafkaError(f"deleting topic {name}", ErrorCode[result.error], result.message)
 
     async def reset(self) -> None:
-        """All as new: topics, groups and transactions are gone, faults and clock are reset, every broker runs."""
+        """Restores the initial state: no topics, groups, transactions or faults, clock reset, all brokers running."""
         await self.control.ask("POST", "reset")
 
     async def end_test(self) -> None:
-        """Removes faults, has the clock and every broker run; topics, groups and transactions stay.
+        """Removes faults, resumes the clock and starts all brokers; topics, groups and transactions stay.
 
         Raises: AssertionError as `faults.assert_fired` does.
         """
@@ -225,7 +224,7 @@ class AsyncKafka(NameSuggestions):
     # Partitions
 
     async def partition(self, topic: str, index: int = 0) -> Partition:
-        """Who leads a partition, who is in sync, and how far each replica is, also where its broker answers nobody.
+        """Returns leader, ISR and log ends of a partition, also of brokers that answer no client.
 
         Raises: KafkaError for a topic, ValueError for an index.
         """
@@ -259,7 +258,7 @@ class AsyncKafka(NameSuggestions):
         other_than: int | None = None,
         timeout: Timeout = TIMEOUT_S,
     ) -> Partition:
-        """The partition once it is led by anyone, by `broker`, or by one that is `other_than` that.
+        """Returns the partition once it has a leader: any, `broker`, or one `other_than` that.
 
         Raises: AssertionError after `timeout` seconds.
         """
@@ -274,7 +273,7 @@ class AsyncKafka(NameSuggestions):
     async def wait_for_isr(
         self, topic: str, index: int, brokers: Iterable[int], *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
-        """The partition once these are in sync, and no others. Raises: AssertionError after `timeout` seconds."""
+        """Returns the partition once exactly these brokers are in sync. Raises: AssertionError after `timeout` s."""
         wanted = frozenset(brokers)
         return await self._wait_for(
             lambda: self.partition(topic, index), lambda found: found.isr == wanted, timeout, f"ISR {sorted(wanted)}"
@@ -294,7 +293,7 @@ class AsyncKafka(NameSuggestions):
     async def wait_for_log_end(
         self, topic: str, index: int, offset: int, *, brokers: Iterable[int] = (), timeout: Timeout = TIMEOUT_S
     ) -> Partition:
-        """The partition once the logs of these brokers, or of all its replicas, end there or later.
+        """Returns the partition once the logs of these brokers, by default of all replicas, end at `offset` or later.
 
         For brokers of stepdown. Raises: AssertionError after `timeout` seconds.
         """
@@ -325,7 +324,7 @@ class AsyncKafka(NameSuggestions):
     # Brokers
 
     async def controller(self) -> int:
-        """The id of the broker that clients take for the controller, -1 for none."""
+        """Returns the controller's broker id as clients see it, -1 for none."""
         if self.has_control:
             return int((await self.control.ask("GET", "brokers"))["controller"])
         return int((await self._wire.call(MetadataRequest(topics=()))).controller_id)
@@ -333,11 +332,11 @@ class AsyncKafka(NameSuggestions):
     async def wait_for_controller(
         self, broker: int | None = None, *, other_than: int | None = None, timeout: Timeout = TIMEOUT_S
     ) -> int:
-        """The controller once it is `broker`, or another one. Raises: AssertionError after `timeout` seconds."""
+        """Returns the controller once it is `broker`, or not `other_than`. Raises: AssertionError after `timeout` s."""
         return await self._wait_for_broker(self.controller, "the controller is", broker, other_than, timeout)
 
     async def coordinator(self, group: str | None = None, *, transactional_id: str | None = None) -> int:
-        """The id of the broker that coordinates a group or a transactional id, -1 for none. For brokers of stepdown."""
+        """Returns the broker id of a group's or transactional id's coordinator, or -1. For brokers of stepdown."""
         asked = {"group": group} if transactional_id is None else {"transactional_id": transactional_id}
         return int((await self.control.ask("POST", "coordinators/find", asked))["coordinator"])
 
@@ -350,7 +349,7 @@ class AsyncKafka(NameSuggestions):
         other_than: int | None = None,
         timeout: Timeout = TIMEOUT_S,
     ) -> int:
-        """The coordinator once it is `broker`, or another one. Raises: AssertionError after `timeout` seconds."""
+        """Returns the coordinator once it is `broker`, or not `other_than`. Raises: AssertionError after `timeout` s."""
         return await self._wait_for_broker(
             lambda: self.coordinator(group, transactional_id=transactional_id),
             f"the coordinator of {group or transactional_id} is",
@@ -380,11 +379,11 @@ class AsyncKafka(NameSuggestions):
     # Groups
 
     async def committed(self, group: str) -> dict[TopicPartition, int]:
-        """The offsets that a group has committed."""
+        """Returns the offsets that a group has committed."""
         return await self._wire.run(committed_offsets(group))
 
     async def group(self, name: str) -> Group:
-        """The group with its members, of the classic or the consumer protocol."""
+        """Returns a group of the classic or the consumer protocol, with its members."""
         (found,) = await self._wire.run(describe_groups([name]))
         if found.error and found.error != ErrorCode.GROUP_ID_NOT_FOUND.name:
             raise KafkaError(f"group {name}", ErrorCode[found.error])
@@ -399,9 +398,9 @@ class AsyncKafka(NameSuggestions):
     async def wait_for_group(
         self, name: str, state: str = "Stable", *, members: int | None = None, timeout: Timeout = TIMEOUT_S
     ) -> Group:
-        """The group once it is in that state with `members` members. Raises: AssertionError after `timeout` seconds.
+        """Returns the group once it is in that state, with `members`. Raises: AssertionError after `timeout` seconds.
 
-        A member that begins at the latest offset may not have its place yet: `wait_for_consumers` waits for that, too.
+        A member that starts at the latest offset may not have its position yet: `wait_for_consumers` also waits for it.
         """
         if state not in STATES:
             raise ValueError(f"a group is {', '.join(STATES)}, not {state!r}")
@@ -415,9 +414,9 @@ class AsyncKafka(NameSuggestions):
         )
 
     async def wait_for_consumers(self, group: str, members: int = 1, *, timeout: Timeout = TIMEOUT_S) -> Group:
-        """The group once it has `members`, and each has fetched from every partition that it was given.
+        """Returns the group once it has `members`, and each has fetched from every assigned partition.
 
-        What is produced then is read by them, also where they begin at the latest offset. For brokers of stepdown.
+        They read what is produced from then on, also from the latest offset. For brokers of stepdown.
         Raises: AssertionError after `timeout` seconds.
         """
         wanted = {"group": group, "members": members, "timeout": round(to_seconds(timeout) * 1000)}
@@ -426,7 +425,7 @@ class AsyncKafka(NameSuggestions):
         return await run_within(timeout, lambda: self.group(group), f"describing group {group}", self._why_silent)
 
     async def offset_lag(self, group: str) -> dict[TopicPartition, int]:
-        """How many offsets the group is behind, in what it has committed or its members were given."""
+        """Returns by how many offsets the group is behind in each partition that it has committed or is assigned."""
         committed = await self.committed(group)
         given = {place for member in (await self.group(group)).members for place in member.partitions}
         places = sorted(committed.keys() | given)
@@ -439,9 +438,9 @@ class AsyncKafka(NameSuggestions):
     async def wait_for_offset_lag(
         self, group: str, lag: int = 0, *, timeout: Timeout = TIMEOUT_S
     ) -> dict[TopicPartition, int]:
-        """The lag of each partition, once it is `lag` in all of them together, or less.
+        """Returns the lag of each partition, once their sum is `lag` or less.
 
-        A group that has neither committed nor members is waited for. Raises: AssertionError after `timeout` seconds.
+        Also waits for a group without committed offsets and members. Raises: AssertionError after `timeout` seconds.
         """
 
         def show(found: dict[TopicPartition, int]) -> str:
@@ -456,7 +455,7 @@ class AsyncKafka(NameSuggestions):
             show,
         )
 
-    # Ways
+    # Helpers
 
     async def _now_ms(self) -> int:
         return await self.clock.now_ms() if self.has_control else time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""Coroutines as methods that block: what `Kafka` and its parts are made of.
+"""Turns coroutines into blocking methods, for `Kafka` and its parts.
 
 class Clock(BlockingFront[AsyncClock]):
     pause = blocking(AsyncClock.pause)
@@ -24,7 +24,7 @@ HINT = ". This call held the event loop, and clients in it: await it, with runni
 class NameSuggestions:
     """A name that there is not is an error with what may be meant, here or in a part of this, or else with all."""
 
-    if not TYPE_CHECKING:  # for type checkers every name would be there
+    if not TYPE_CHECKING:  # else every name is valid for type checkers
 
         def __getattr__(self, name: str) -> object:
             __tracebackhide__ = True
@@ -64,7 +64,7 @@ def _suggest_argument(told: str, names: Sequence[str], args: Sequence[object]) -
 
 
 class BlockingFront(NameSuggestions, Generic[A]):
-    """`awaited` has the coroutines; they are done in the thread's loop while the caller waits."""
+    """Runs coroutine methods of `awaited` in the loop of `thread`, while the caller waits."""
 
     def __init__(self, awaited: A, thread: LoopThread) -> None:
         self.awaited = awaited
@@ -73,7 +73,7 @@ class BlockingFront(NameSuggestions, Generic[A]):
     def _make_coroutine(
         self, method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]:
-        """The coroutine. Raises: TypeError for arguments that the method does not have, by the name that was called."""
+        """Returns the coroutine. Raises: TypeError for wrong arguments, with the name of the blocking method."""
         __tracebackhide__ = True
         try:
             return method(self.awaited, *args, **kwargs)
@@ -95,7 +95,7 @@ class BlockingFront(NameSuggestions, Generic[A]):
 def blocking(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[BlockingFront[A], P], T]:
-    """The same, for a front."""
+    """Returns a method of a `BlockingFront` that runs the coroutine method and waits for its result."""
 
     @wraps(method)
     def call(front: BlockingFront[A], /, *args: P.args, **kwargs: P.kwargs) -> T:

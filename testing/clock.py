@@ -1,4 +1,4 @@
-"""The brokers' clock as a test moves it: time of the brokers, not of clients, which have clocks of their own."""
+"""The brokers' clock as a test moves it. Clients have their own clocks."""
 
 from datetime import timedelta
 
@@ -7,25 +7,25 @@ from .control_client import ControlClient
 
 
 class AsyncClock(NameSuggestions):
-    """To be awaited."""
+    """The clock, with methods to be awaited."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
     async def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Returns the milliseconds since 1970."""
         return int((await self._control.ask("GET", "clock"))["now_ms"])
 
     async def pause(self) -> None:
-        """It stands still."""
+        """Stops the clock."""
         await self._control.ask("POST", "clock/pause")
 
     async def advance(self, by: str | int | timedelta) -> None:
-        """Moves on by `45s`, a timedelta, or milliseconds; returns when what falls due on the way has happened."""
+        """Advances by `45s`, a timedelta, or milliseconds; returns after all timers that fall due have run."""
         await self._control.ask("POST", "clock/advance", {"by": by})
 
     async def resume(self) -> None:
-        """It runs on."""
+        """Starts the clock again."""
         await self._control.ask("POST", "clock/resume")
 
 
@@ -38,5 +38,5 @@ class Clock(BlockingFront[AsyncClock]):
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Returns the milliseconds since 1970."""
         return self._run(self.awaited.now_ms())

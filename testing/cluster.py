@@ -1,4 +1,4 @@
-"""Brokers and replicas as a test moves them; one broker can be stopped, killed, paused and started again."""
+"""Stops and starts brokers, and moves replicas and leaders; works for a single broker, too."""
 
 from typing import Any, TypedDict, Unpack
 
@@ -7,7 +7,7 @@ from .control_client import ControlClient
 
 
 class Role(TypedDict, total=False):
-    """What a broker is to partition 0 of a topic."""
+    """Names a broker by its role for partition 0 of a topic."""
 
     leader_of: str
     follower_of: str
@@ -16,7 +16,7 @@ class Role(TypedDict, total=False):
 class AsyncCluster(NameSuggestions):
     """`kafka.cluster` with asyncio: stops, kills, pauses and starts single brokers, holds up followers, moves leaders.
 
-    Raises: ControlFailed, also for what one broker does not have, as followers.
+    Raises: ControlFailed, also for actions that one broker does not have, such as those on followers.
     """
 
     def __init__(self, control: ControlClient) -> None:
@@ -25,34 +25,34 @@ class AsyncCluster(NameSuggestions):
     async def _post_action(self, action: str, **fields: Any) -> None:
         await self._control.ask("POST", action, {name: value for name, value in fields.items() if value is not None})
 
-    # Brokers, by id, or by what they are to partition 0 of a topic: leader_of="orders", follower_of="orders"
+    # Brokers, by id, or by their role for partition 0 of a topic: leader_of="orders", follower_of="orders"
 
     async def stop(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
-        """A controlled shutdown: others lead before it ends."""
+        """Shuts a broker down in a controlled way: its leaders move before it ends."""
         await self._post_action("brokers/stop", broker=broker, **meant)
 
     async def kill(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
-        """Connections are reset, nothing is flushed; it is fenced after `broker.session.timeout.ms`."""
+        """Resets connections and flushes nothing; the broker is fenced after `broker.session.timeout.ms`."""
         await self._post_action("brokers/kill", broker=broker, **meant)
 
     async def start(self, broker: int | None = None) -> None:
-        """Starts one that was stopped or killed, on its ports and over its logs; without an id all of them."""
+        """Starts a stopped or killed broker with the same ports and logs; without an id, all of them."""
         await self._post_action("brokers/start", broker=broker)
 
     async def pause(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
-        """It stands still as a process that is suspended."""
+        """Pauses a broker like a suspended process."""
         await self._post_action("brokers/pause", broker=broker, **meant)
 
     async def resume(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
-        """It goes on."""
+        """Resumes a paused broker."""
         await self._post_action("brokers/resume", broker=broker, **meant)
 
     async def fence(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
-        """As if its session were over; until `unfence`."""
+        """Fences a broker as if its session had expired, until `unfence`."""
         await self._post_action("brokers/fence", broker=broker, **meant)
 
     async def unfence(self, broker: int) -> None:
-        """It counts as alive again: it may lead, and comes back into the ISRs."""
+        """Makes a fenced broker alive again: it can lead, and rejoins the ISRs."""
         await self._post_action("brokers/unfence", broker=broker)
 
     # Replicas
@@ -60,19 +60,19 @@ class AsyncCluster(NameSuggestions):
     async def pause_follower(
         self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: Unpack[Role]
     ) -> None:
-        """Stops its fetches of a partition, or of all; without a broker those of all."""
+        """Stops a follower's fetches of a partition, by default of all; without a broker, of all followers."""
         await self._post_action("followers/pause", broker=broker, topic=topic, partition=partition, **meant)
 
     async def resume_follower(
         self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: Unpack[Role]
     ) -> None:
-        """Has it fetch again."""
+        """Lets a follower fetch again."""
         await self._post_action("followers/resume", broker=broker, topic=topic, partition=partition, **meant)
 
     async def slow_follower(
         self, broker: int | None = None, delay: str | int = 0, *, bytes_per_second: int = 0, **meant: Unpack[Role]
     ) -> None:
-        """Puts off each of its fetches by `delay`, or lets that number of bytes through; with neither it ends that."""
+        """Delays each fetch of a follower, or limits its bytes per second; with neither, ends that."""
         await self._post_action(
             "followers/slow", broker=broker, delay=delay, bytes_per_second=bytes_per_second, **meant
         )
@@ -92,49 +92,49 @@ class AsyncCluster(NameSuggestions):
     # Leaders
 
     async def move_leader(self, topic: str, broker: int | None = None, partition: int = 0) -> None:
-        """Makes an in-sync replica the leader; with `__consumer_offsets` its partition's coordinator moves."""
+        """Makes an in-sync replica the leader; for `__consumer_offsets`, the coordinator moves with it."""
         await self._post_action("leaders/move", topic=topic, partition=partition, broker=broker)
 
     async def move_coordinator(
         self, group: str | None = None, broker: int | None = None, *, transactional_id: str | None = None
     ) -> None:
-        """Has another broker coordinate a group or a transactional id, and all others of the same partition.
+        """Moves the coordinator of a group or a transactional id, with all others of the same partition.
 
-        Without `broker` it is another one than now. Members have to find it again.
+        Without `broker` it moves to another broker than now. Members have to find it again.
         """
         await self._post_action("coordinators/move", group=group, broker=broker, transactional_id=transactional_id)
 
     async def take_leader(self, topic: str, partition: int = 0) -> None:
-        """Leaves the partition without one."""
+        """Leaves the partition without a leader."""
         await self._post_action("leaders/take", topic=topic, partition=partition)
 
     async def bump_epoch(self, topic: str, partition: int = 0) -> None:
-        """The same leader in a new epoch."""
+        """Raises the leader epoch, with the same leader."""
         await self._post_action("leaders/bump-epoch", topic=topic, partition=partition)
 
     async def elect(self, topic: str, partition: int = 0, *, unclean: bool = False) -> None:
-        """A preferred election, or an unclean one."""
+        """Holds a preferred election, or an unclean one."""
         await self._post_action("leaders/elect", topic=topic, partition=partition, unclean=unclean)
 
     async def hold_elections(self) -> None:
-        """Partitions that lose their leader stay without one."""
+        """Stops elections: partitions that lose their leader stay without one."""
         await self._post_action("elections/hold")
 
     async def release_elections(self) -> None:
-        """They get one again."""
+        """Allows elections again, and holds those that are due."""
         await self._post_action("elections/release")
 
     async def hold_metadata(self, broker: int) -> None:
-        """It goes on with the leaders that it knew."""
+        """Keeps metadata changes from a broker, which goes on with the leaders that it knows."""
         await self._post_action("metadata/hold", broker=broker)
 
     async def release_metadata(self, broker: int) -> None:
-        """It learns what became of them."""
+        """Gives the broker the metadata changes that it missed."""
         await self._post_action("metadata/release", broker=broker)
 
 
 class Cluster(BlockingFront[AsyncCluster]):
-    """`kafka.cluster`: the methods of `AsyncCluster`, which block. The brokers themselves are made by `Kafka`."""
+    """`kafka.cluster`: the methods of `AsyncCluster`, which block."""
 
     stop = blocking(AsyncCluster.stop)
     kill = blocking(AsyncCluster.kill)

@@ -1,4 +1,4 @@
-"""How a test reaches what controls the brokers: in the same process, or over HTTP."""
+"""Clients of the brokers' control: in the same process, or over HTTP."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ Answer = dict[str, Any]
 
 
 class ControlFailed(Exception):
-    """What was asked of the control is wrong, or cannot be done; the message says why."""
+    """A request to the control is wrong or cannot be done; the message says why."""
 
 
 class ControlPortUnreachable(ConnectionError):
@@ -106,14 +106,14 @@ class HttpControl:
 
 
 class MissingControlClient:
-    """Of a Kafka that runs elsewhere and has none, or whose control port was not named."""
+    """Stands for a missing control: of an external Kafka, or of brokers whose control port was not given."""
 
     async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         raise ControlFailed("this Kafka has no control port, or none was named: --kafka-control HOST:PORT")
 
 
 class BlockingControl(BlockingFront[ControlClient]):
-    """For what has no method of its own."""
+    """Blocking requests to the control, for what has no method of its own."""
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         """Raises: ControlFailed."""
@@ -121,7 +121,7 @@ class BlockingControl(BlockingFront[ControlClient]):
 
 
 def _longest_wait_s(body: Mapping[str, Any]) -> float:
-    """How long the control may wait for a fault or a group; 0 for a time that it will refuse."""
+    """Returns how long the request lets the control wait; 0 for an invalid time, which it will refuse."""
     try:
         return parse_duration_ms(body.get("timeout", 0)) / 1000
     except ValueError:

@@ -1,4 +1,4 @@
-"""A `Kafka` for brokers that run elsewhere."""
+"""Connects a `Kafka` to brokers in other processes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ def connect(
     clients: ClientSettings | None = None,
     security: SecuritySettings = OPEN,
 ) -> Iterator[Kafka]:
-    """Its connections are in a thread of its own; they and the thread go at the end."""
+    """Yields a `Kafka` with its connections in a thread; closes both at the end."""
     thread = LoopThread()
     try:
         kafka = Kafka(AsyncKafka(bootstrap, control, clients, security, loop=thread.loop), thread)

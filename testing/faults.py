@@ -4,7 +4,7 @@
     …
     fault.wait(hits=2)
 
-What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, `topic`, `partition`, `client_id`,
+Every kind also takes these fields: `api`, `versions="0-7"`, `broker`, `topic`, `partition`, `client_id`,
 `group` (or transactional id), `times` (1; None: until it is removed), `after` (that number passes first),
 `probability`, `optional` (the test does not fail when it never fires). `stepdown faults kinds` lists all kinds.
 The first argument is the API, but for `delay`, `throttle`, `corrupt` and `metadata`, which begin with what they do.
@@ -43,7 +43,7 @@ OWN_CALLS = "The test's own calls, such as kafka.produce, meet no faults: send w
 
 
 class PartitionScope(TypedDict, total=False):
-    """What every kind takes. `times` and `partition` and so on are described at the top of this module."""
+    """Fields of every kind; the top of this module describes them."""
 
     broker: int
     topic: str
@@ -55,7 +55,7 @@ class PartitionScope(TypedDict, total=False):
 
 
 class ApiScope(PartitionScope, total=False):
-    """What kinds take that are for the requests of certain APIs."""
+    """Fields of kinds for the requests of certain APIs."""
 
     versions: str | int
     client_id: str
@@ -63,13 +63,13 @@ class ApiScope(PartitionScope, total=False):
 
 
 class Scope(ApiScope, total=False):
-    """What kinds take that are for any request."""
+    """Fields of kinds for any request."""
 
     api: Api
 
 
 class AsyncArmedFault(NameSuggestions):
-    """One that was armed; it is removed at the end of an `async with`."""
+    """An armed fault, with methods to be awaited; `async with` removes it at the end."""
 
     def __init__(self, control: ControlClient, number: int) -> None:
         self._control = control
@@ -84,11 +84,11 @@ class AsyncArmedFault(NameSuggestions):
         await self.remove()
 
     async def hits(self) -> int:
-        """How often it has fired."""
+        """Returns how often it has fired."""
         return int((await self._control.ask("GET", f"faults/{self.number}"))["hits"])
 
     async def wait(self, hits: int = 1, timeout: Duration = "10s") -> None:
-        """Returns when it has fired so often. Raises: AssertionError when it has not by then."""
+        """Returns when it has fired `hits` times. Raises: AssertionError after `timeout`."""
         found = await self._control.ask("POST", f"faults/{self.number}/wait", {"hits": hits, "timeout": timeout})
         assert "failure" not in found, f"a hook failed:\n{found['failure']}"
         assert found["hits"] >= hits, (
@@ -96,39 +96,39 @@ class AsyncArmedFault(NameSuggestions):
         )
 
     async def release(self) -> None:
-        """Lets go what it holds now."""
+        """Releases the requests that it holds now."""
         await self._control.ask("POST", f"faults/{self.number}/release")
 
     async def remove(self) -> None:
-        """It fires no more."""
+        """Disarms it."""
         await self._control.ask("DELETE", f"faults/{self.number}")
 
 
 class AsyncFaults(NameSuggestions):
-    """The faults of a broker or a cluster."""
+    """Arms and removes faults of a broker or a cluster, with methods to be awaited."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
     async def arm(self, /, kind: str, **fields: Any) -> AsyncArmedFault:
-        """Any kind by its name. Raises: ControlFailed for a field or value that there is not."""
+        """Arms a fault of any kind, by its name. Raises: ControlFailed for an unknown field or a wrong value."""
         armed = await self._control.ask("POST", "faults", {"kind": kind, **fields})
         return AsyncArmedFault(self._control, armed["id"])
 
     async def error(
         self, api: Api, code: str | int, *, when: str = "before", **scope: Unpack[ApiScope]
     ) -> AsyncArmedFault:
-        """Answers an error code; `when="after"`: though the request has had its effect."""
+        """Answers an error code; with `when="after"` the request takes effect nevertheless."""
         return await self.arm("error", api=api, code=code, when=when, **scope)
 
     async def coordinator_error(
         self, code: str | int = "NOT_COORDINATOR", **scope: Unpack[ApiScope]
     ) -> AsyncArmedFault:
-        """Answers what asks a group or transaction coordinator with 14, 15 or 16."""
+        """Answers requests to group and transaction coordinators with error 14, 15 or 16."""
         return await self.arm("error", api=list(COORDINATOR_APIS), code=code, **scope)
 
     async def delay(self, delay: Duration, *, when: str = "before", **scope: Unpack[Scope]) -> AsyncArmedFault:
-        """Lets requests, or their answers, wait."""
+        """Delays requests, or their responses."""
         return await self.arm("delay", delay=delay, when=when, **scope)
 
     async def hold(self, api: Api | None = None, *, when: str = "before", **scope: Unpack[ApiScope]) -> AsyncArmedFault:
@@ -191,7 +191,7 @@ class AsyncFaults(NameSuggestions):
         return await self.arm("disk", what=what, **scope)
 
     async def lose_marker(self, **scope: Unpack[PartitionScope]) -> AsyncArmedFault:
-        """A transaction ends, and one of its partitions gets no marker: there it hangs."""
+        """Leaves a partition without the marker of an ended transaction, which hangs there."""
         return await self.arm("lose_marker", **scope)
 
     async def hook(self, function: Hook, **scope: Unpack[Scope]) -> AsyncArmedFault:
@@ -208,45 +208,44 @@ class AsyncFaults(NameSuggestions):
             )
         return await self.arm("hook", function=function, **scope)
 
-    # What happens at once
+    # Actions that happen at once
 
     async def corrupt_segment(self, topic: str, partition: int = 0) -> int:
-        """Flips bits of the last batch on the disk; the offset at which that begins."""
+        """Flips bits of the last batch on the disk, and returns its base offset."""
         corrupt = await self._control.ask("POST", "segments/corrupt", {"topic": topic, "partition": partition})
         return int(corrupt["offset"])
 
     async def fence_producer(self, transactional_id: str) -> None:
-        """Raises the epoch of a transactional id, as another producer of that name does."""
+        """Raises the epoch of a transactional id, as another producer with the same id does."""
         await self._control.ask("POST", "producers/fence", {"transactional_id": transactional_id})
 
     async def hold_markers(self) -> None:
-        """Keeps transactions between decided and complete: CONCURRENT_TRANSACTIONS."""
+        """Keeps decided transactions incomplete, so that requests get CONCURRENT_TRANSACTIONS."""
         await self._control.ask("POST", "markers/hold")
 
     async def release_markers(self) -> None:
-        """Lets them complete."""
+        """Lets decided transactions complete."""
         await self._control.ask("POST", "markers/release")
 
     # All of them
 
     async def all(self) -> list[dict[str, Any]]:
-        """What is armed and what has fired: `id`, `state`, `hits`, `fault`."""
+        """Returns all armed and ended faults, each with `id`, `state`, `hits` and `fault`."""
         return list((await self._control.ask("GET", "faults"))["faults"])
 
     async def reset(self) -> None:
-        """Removes and forgets all."""
+        """Removes and forgets all faults."""
         await self._control.ask("POST", "faults/reset")
 
     async def assert_fired(self) -> None:
-        """Raises: AssertionError naming what was armed, is not `optional`, and has never fired; or what a hook raised.
-
-        All are removed.
+        """Removes all faults. Raises: AssertionError naming those that never fired and are not `optional`, and errors
+        of hooks.
         """
         raise_unfired(await self._control.ask("POST", "faults/reset"))
 
 
 def raise_unfired(answer: Answer) -> None:
-    """Raises: AssertionError for what the control answered when it removed all faults."""
+    """Raises: AssertionError if the response to a reset names faults that never fired, or errors of hooks."""
     assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
     unfired = answer["unfired"]
     shown = "; ".join(f"{describe_fault(each['fault'])}, {each['near']}" for each in unfired)
@@ -254,7 +253,7 @@ def raise_unfired(answer: Answer) -> None:
 
 
 def describe_fault(fields: Mapping[str, Any]) -> str:
-    """Its kind and fields, as `stepdown faults arm` takes them."""
+    """Returns kind and fields, as `stepdown faults arm` takes them."""
     texts = {name: ",".join(value) if isinstance(value, list) else value for name, value in fields.items()}
     return " ".join([str(texts.pop("kind")), *(f"{name}={value}" for name, value in texts.items())])
 
@@ -268,12 +267,12 @@ class ArmedFault(BlockingFront[AsyncArmedFault]):
 
     @property
     def number(self) -> int:
-        """By which it is known."""
+        """The id of the fault."""
         return self.awaited.number
 
     @property
     def hits(self) -> int:
-        """How often it has fired."""
+        """Returns how often it has fired."""
         return self._run(self.awaited.hits())
 
     def __enter__(self) -> Self:
@@ -286,7 +285,7 @@ class ArmedFault(BlockingFront[AsyncArmedFault]):
 def _blocking_arm(
     method: Callable[Concatenate[AsyncFaults, P], Coroutine[Any, Any, AsyncArmedFault]],
 ) -> Callable[Concatenate["Faults", P], ArmedFault]:
-    """The same for a method that arms a fault."""
+    """Same as `blocking`, for a method that arms a fault: the result is an `ArmedFault`."""
 
     @wraps(method)
     def arm(front: "Faults", /, *args: P.args, **kwargs: P.kwargs) -> ArmedFault:
@@ -297,7 +296,7 @@ def _blocking_arm(
 
 
 class Faults(BlockingFront[AsyncFaults]):
-    """The same, blocking; one that is iterated has `all()`."""
+    """The same, blocking; iterating it yields `all()`."""
 
     arm = _blocking_arm(AsyncFaults.arm)
     error = _blocking_arm(AsyncFaults.error)

@@ -1,4 +1,4 @@
-"""What a test holds of a Kafka, each call of which blocks: the same as `AsyncKafka`."""
+"""The blocking handle by which a test uses brokers; same methods as `AsyncKafka`."""
 
 from .async_kafka import AsyncKafka
 from .blocking_front import BlockingFront, blocking
@@ -20,7 +20,7 @@ class Kafka(BlockingFront[AsyncKafka]):
     """
 
     def __init__(self, awaited: AsyncKafka, thread: LoopThread) -> None:
-        """`thread` has the loop of its connections."""
+        """`thread` runs the loop of the connections."""
         super().__init__(awaited, thread)
         self.faults, self.clock = Faults(awaited.faults, thread), Clock(awaited.clock, thread)
         self.requests, self.cluster = Requests(awaited.requests, thread), Cluster(awaited.cluster, thread)
@@ -28,17 +28,17 @@ class Kafka(BlockingFront[AsyncKafka]):
 
     @property
     def bootstrap(self) -> str:
-        """What clients connect to."""
+        """The addresses for clients."""
         return self.awaited.bootstrap
 
     @property
     def page(self) -> str:
-        """Where a person can look at the first broker."""
+        """The URL of the first broker's page."""
         return self.awaited.page
 
     @property
     def clients(self) -> ClientSettings:
-        """Whole settings for clients."""
+        """Complete settings for clients."""
         return self.awaited.clients
 
     @property

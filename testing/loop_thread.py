@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, in which brokers run while the test does as it likes with its own, or none."""
+"""An event loop in a thread of its own, for brokers, independent of the test's own loop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -15,7 +15,7 @@ WAITS_FOR_ITSELF = (
 
 
 async def run_in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns or raises, done in that loop. It is awaited in any loop, in that one too."""
+    """Runs `work` in that loop, and returns or raises its result. Can be awaited in any loop, also in `loop` itself."""
     if asyncio.get_running_loop() is loop:
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
@@ -34,7 +34,7 @@ class LoopThread:
         started.result()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` returns or raises, done in the loop. Raises: RuntimeError in the loop, and after its end."""
+        """Runs `work` in the loop, returns or raises its result. Raises: RuntimeError in the loop and after its end."""
         __tracebackhide__ = True
         if is_in(self.loop):
             work.close()
@@ -46,11 +46,11 @@ class LoopThread:
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # nobody waits any more: Ctrl-C, or a timeout of pytest's
+            future.cancel()  # the caller was interrupted: by Ctrl-C, or by a timeout of pytest
             raise
 
     def stop(self) -> None:
-        """Returns when the thread has ended."""
+        """Stops the loop, and returns when the thread has ended."""
         self.loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
@@ -65,7 +65,7 @@ class LoopThread:
 
 
 def is_in(loop: asyncio.AbstractEventLoop | None = None) -> bool:
-    """Whether the caller runs in that loop; without one: in any."""
+    """Whether the caller runs in `loop`; without it, whether in any loop."""
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:

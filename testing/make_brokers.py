@@ -18,7 +18,7 @@ DEFAULTS = {
     "transaction.state.log.num.partitions": "1",
     "stepdown.shutdown.grace.ms": "200",
 }
-"""Where a test wants something else than production does; what it says itself wins."""
+"""Defaults for tests; the settings of a test override them."""
 
 Brokers = ControlledBroker | ControlledCluster
 

@@ -1,4 +1,4 @@
-"""Brokers of a test with all that they need: folders, certificates, a control; begun and ended in the running loop."""
+"""Brokers of a test with their folders, certificates and control; started and stopped in the running loop."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ from .security.superuser import USERS, Superuser
 
 
 class BrokerOptions(TypedDict, total=False):
-    """What `running` takes; its docstring describes it. `log_dir` is served as it is and left behind."""
+    """The options of `running`, described there. `log_dir` is served as it is, and not removed."""
 
     brokers: int
     racks: Sequence[str]
@@ -55,11 +55,11 @@ OPTION_TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "http": ("True or False", (bool,)),
 }
 OPTION_OF_SETTING = {"stepdown.act.as": "act_as", "stepdown.topics": "topics"}
-"""By which name of `running` a test gives a setting that is not in `config`."""
+"""The options of `running` that stand for settings."""
 
 
 class OwnBrokers:
-    """Not begun yet; `kafka` and `control_address` are there once they are."""
+    """Brokers that `begin` starts; then there are `kafka` and `control_address`."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class OwnBrokers:
         seed: int = 0,
         http: bool = False,
     ) -> None:
-        """Raises: ValueError for what there is not, such as a protocol or a folder."""
+        """Raises: ValueError for wrong options, such as an unknown protocol or a missing folder."""
         _check_option_types(
             brokers=brokers,
             racks=racks,
@@ -114,7 +114,7 @@ class OwnBrokers:
 
     @property
     def kafka(self) -> AsyncKafka:
-        """What a test holds of them."""
+        """The handle for the test."""
         assert self._kafka is not None, "it does not run"
         return self._kafka
 
@@ -125,7 +125,7 @@ class OwnBrokers:
         return "" if address is None else str(address)
 
     async def begin(self) -> AsyncKafka:
-        """Returns when clients are served, in the running loop. Raises: ConfigError, OSError, DiskFault."""
+        """Starts the brokers in the running loop, until they serve clients. Raises: ConfigError, OSError, DiskFault."""
         try:
             log_dir = self._log_dir or self._new_folder("stepdown-")
             if self._log_dir is None and self._data is not None:
@@ -152,7 +152,7 @@ class OwnBrokers:
             raise ConfigError(map(_as_the_test_names_it, wrong.problems)) from None
 
     async def end(self) -> None:
-        """Returns when no descriptor or file is left; in the loop in which they began."""
+        """Stops the brokers and removes their files; to be called in the loop of `begin`."""
         await finish_despite_cancellation(self._end())
 
     async def _end(self) -> None:
@@ -172,7 +172,7 @@ class OwnBrokers:
         return self._folders[-1]
 
     def _make_superuser(self) -> Superuser | None:
-        """Makes the certificates."""
+        """Returns the superuser with certificates made; None for PLAINTEXT."""
         if self._security == "PLAINTEXT":
             return None
         folder = Path(self._new_folder("stepdown-security-"))
@@ -182,7 +182,7 @@ class OwnBrokers:
 
 
 def _check_option_types(**options: object) -> None:
-    """Markers and ini files are not looked at by type checkers. Raises: ValueError."""
+    """Checks types, since no type checker sees markers and ini files. Raises: ValueError."""
     for name, given in options.items():
         what, types = OPTION_TYPES[name]
         if not isinstance(given, types):
@@ -211,7 +211,7 @@ def check_option_names(options: Iterable[str]) -> None:
 
 
 def _as_the_test_names_it(problem: Problem) -> Problem:
-    """The test gave no option of a command."""
+    """Returns the problem with the name that the test used, instead of a setting or an option of a command."""
     if problem.key in OPTION_OF_SETTING:
         return replace(problem, key=OPTION_OF_SETTING[problem.key], origin=NOWHERE)
     return replace(problem, origin=Origin("config")) if problem.origin in (OVERRIDE, NOWHERE) else problem

@@ -1,4 +1,4 @@
-"""A partition as the brokers know it, or as one of them tells it to clients."""
+"""The state of a partition, from the brokers' control or from Metadata."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,10 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """`leader` is the id of a broker, -1 for none. `high_watermark` is where consumers end, None without a leader.
+    """`leader` is the id of a broker, -1 for none. `high_watermark` is None without a leader.
 
-    `log_ends` and `high_watermarks` are those of the replicas, by the ids of their brokers: of the brokers that run,
-    and of stepdown's only, as others do not tell them.
+    `log_ends` and `high_watermarks` of the replicas, by broker id, are known only of running brokers of stepdown.
     """
 
     topic: str
@@ -32,12 +31,12 @@ class Partition:
 
 
 def partition_from_metadata(topic: str, found: Mapping[str, Any], high_watermark: int | None) -> Partition:
-    """Of an entry of `describe_topics`."""
+    """Makes a partition from an entry of `describe_topics`."""
     return _make_partition(topic, found, high_watermark=high_watermark)
 
 
 def partition_from_control(topic: str, found: Mapping[str, Any]) -> Partition:
-    """Of what the control port shows."""
+    """Makes a partition from a response of the control."""
     logs = found["logs"]
     high_watermarks = {each["broker"]: each["high_watermark"] for each in logs}
     return _make_partition(

@@ -44,7 +44,7 @@ class RunningProcess:
         users: Mapping[str, str] | None = None,
         act_as: str = "",
     ) -> None:
-        """Raises: ValueError for a protocol that there is not."""
+        """Raises: ValueError for an unknown protocol."""
         check_protocol(security)
         self._brokers, self._racks = brokers, racks
         self._config = {key: as_setting(key, value) for key, value in (config or {}).items()}
@@ -57,7 +57,7 @@ class RunningProcess:
     def __enter__(self) -> Kafka:
         access = None if self._security == "PLAINTEXT" else self._make_superuser()
         command = [sys.executable, "-P", "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
-        command += ["--log-level", "WARNING"]  # stderr is that of the tests
+        command += ["--log-level", "WARNING"]  # stderr goes to that of the tests
         command += ["--racks", ",".join(self._racks)] if self._racks else []
         command += _serve_options(access, self._config)
         self._process = subprocess.Popen(
@@ -67,7 +67,7 @@ class RunningProcess:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            start_new_session=True,  # ^C at the terminal is for the tests: they end the process when they are done
+            start_new_session=True,  # ^C at the terminal must not reach it: the tests end it
         )
         assert self._process.stdout is not None and self._process.stderr is not None
         self._errors = ErrorOutput(self._process.stderr)
@@ -117,7 +117,7 @@ class RunningProcess:
 
 
 class ErrorOutput:
-    """What a process writes to stderr: it goes to ours, and the last lines are kept."""
+    """Copies the stderr of a process to ours, and keeps the last lines."""
 
     def __init__(self, output: IO[str]) -> None:
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
@@ -131,7 +131,7 @@ class ErrorOutput:
                 self._lines.append(line)
 
     def join(self) -> None:
-        """Returns when all is read, so when the process has ended."""
+        """Returns when all is read, which is when the process has ended."""
         self._reader.join()
 
     @property
@@ -140,7 +140,7 @@ class ErrorOutput:
 
 
 def _serve_options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:
-    """Of `stepdown serve`, which makes the certificates itself where users log in by SASL."""
+    """Returns options of `stepdown serve`. For SASL it makes the certificates itself."""
     settings, options = dict(config), list[str]()
     if access is not None:
         settings = access.broker_settings(config)

@@ -50,9 +50,9 @@ INSTEAD_OF_MARKER = {
     "kafka_noproc": "kafka_noproc is what runs elsewhere, as it was begun there",
     "kafka_proc": "kafka_proc is one for the session: --kafka-security and --kafka-act-as say how it begins",
 }
-"""What is said of the marker to a test that has only this fixture."""
+"""The hint for a test that has the marker, but only this fixture."""
 INTERRUPTED = pytest.StashKey[list[tuple[str, str]]]()
-"""What brokers did last in the test that ^C ended."""
+"""The last events of brokers in a test that ^C ended."""
 OPTIONS = frozenset({"act_as", "brokers", "config", "data", "http", "racks", "security", "topics", "users"})
 
 
@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _option_name_and_value(config: pytest.Config, option: str) -> tuple[str, str]:
-    """Where the value of an option is from, and the value: the command line, or else the ini file."""
+    """Returns the name and value of an option, from the command line, or else from the ini file."""
     name = f"--kafka-{option}"
     if given := config.getoption(name):
         return name, str(given)
@@ -127,7 +127,7 @@ CHECKS: Mapping[str, Callable[[str], None]] = {
     "bootstrap": _check_addresses,
     "control": _check_address,
 }
-"""What is said of an option before the first test. Raise: ValueError."""
+"""Checks of option values before the first test; they raise ValueError."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -140,15 +140,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Shows what brokers did last in the test that ^C ended, of which pytest has no report."""
+    """Shows the last events of brokers in a test that ^C ended, since pytest has no report on it."""
     for title, text in config.stash.get(INTERRUPTED, []):
         terminalreporter.section(title, "-")
         terminalreporter.write_line(text)
 
 
 def _skip_assert_rewriting(config: pytest.Config) -> None:
-    """pytest rewrites the asserts of every module that is installed with a plugin: seconds before the first test that
-    has a broker, in each run where no bytecode is kept. There is no public way to be left out.
+    """Keeps pytest from rewriting the asserts of this package, which it does for every module installed with a plugin.
+    Without cached bytecode that takes seconds before the first test with a broker. There is no public way.
     """
     hook = config.pluginmanager.rewrite_hook
     getattr(hook, "_must_rewrite", set()).discard(__name__.partition(".")[0])
@@ -192,7 +192,7 @@ def kafka_cluster_async(kafka_cluster: Kafka) -> AsyncKafka:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Ends what a test shows of its failure at its own line, and adds what brokers did last."""
+    """Ends the traceback of a failure at the test's own line, and adds the last events of brokers."""
     if call.excinfo is not None and not item.config.getoption("fulltrace"):
         _shorten_traceback(call.excinfo.value)
     report = yield
@@ -202,14 +202,14 @@ def pytest_runtest_makereport(
 
 
 def _describe_last_events(item: pytest.Item) -> list[tuple[str, str]]:
-    """A title and a text for each of the test's brokers of which there is something to tell."""
+    """Returns a title and a text for each broker fixture of the test that has events."""
     used = BROKERS.intersection(getattr(item, "fixturenames", ()))
     told = {name: _read_last_events(item, name) for name in sorted(used)}
     return [(f"{name}: what happened last", text) for name, text in told.items() if text]
 
 
 def _shorten_traceback(failure: BaseException) -> None:
-    """Leaves out the frames of this package after the test's last one, of a failure that is meant for the test."""
+    """Removes the frames of this package after the test's last frame, if the failure is meant for the test."""
     package = __name__.partition(".")[0]
     is_own = type(failure).__module__.partition(".")[0] == package
     if not is_own and not isinstance(failure, AssertionError) and not _was_raised_by(failure, __package__ or ""):
@@ -263,7 +263,7 @@ def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: 
 
 @pytest.fixture(autouse=True)
 def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Brokers that tests share: faults, clock and stopped brokers end with their test, as with brokers of its own."""
+    """Resets faults, clock and stopped brokers of shared fixtures at the end of each test."""
     yield
     from .control_client import ControlFailed
 
@@ -275,13 +275,13 @@ def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _is_interrupted(request: pytest.FixtureRequest) -> bool:
-    """Whether ^C, or pytest.exit, ended the run in this test: what fails in its teardown would hide that."""
+    """Whether ^C or pytest.exit ended the run in this test: a failing teardown would hide that."""
     return request.session.exitstatus == pytest.ExitCode.INTERRUPTED
 
 
 @pytest.fixture(autouse=True)
 def _check_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test with a marker `kafka` that is wrong, or that nothing of it reads."""
+    """Fails a test with a wrong marker `kafka`, or with one that no fixture of the test reads."""
     wanted = _marker_options(request)
     shared = sorted(SHARED.intersection(request.fixturenames))
     if wanted and shared and not OWN.intersection(request.fixturenames):
@@ -295,7 +295,7 @@ def _check_marker(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @contextmanager
 def _fail_with_message(kinds: type[Exception] | tuple[type[Exception], ...], place: str = "") -> Iterator[None]:
-    """Fails with what such an exception says, alone: there are only frames of pytest above it."""
+    """Turns exceptions of these kinds into a failure with the message alone: their frames are all of pytest."""
     try:
         yield
     except kinds as fault:
@@ -303,7 +303,7 @@ def _fail_with_message(kinds: type[Exception] | tuple[type[Exception], ...], pla
 
 
 def _place_of(request: pytest.FixtureRequest) -> str:
-    """FILE:LINE of the test, before a sentence on its marker."""
+    """Returns "FILE:LINE: " of the test, for a message on its marker."""
     file, line, _ = request.node.location
     return f"{file}:{line + 1}: " if line is not None else f"{file}: "
 
@@ -338,7 +338,7 @@ def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
 
 
 def _marker_options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the markers ask for, the closest one first. What there is not fails the test."""
+    """Returns the options of the markers; the closest one wins. Unknown ones fail the test."""
     wanted: dict[str, Any] = {}
     for marker in request.node.iter_markers("kafka"):
         unknown = marker.kwargs.keys() - OPTIONS

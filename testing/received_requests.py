@@ -11,7 +11,7 @@ from .control_client import ControlClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """`answer`: the names of the error codes, [] for success, None when none came. `at_ms` is by the broker's clock."""
+    """`answer`: names of error codes, [] for success, None without a response. `at_ms`: time of the broker's clock."""
 
     at_ms: int
     broker: int
@@ -31,28 +31,28 @@ NAMES = tuple(field.name for field in fields(Request))
 
 
 class AsyncRequests(NameSuggestions):
-    """In the order in which they came; those of the test object itself are left out."""
+    """The requests in order of arrival, without those of the test object itself."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
     async def all(self) -> list[Request]:
-        """Those that came so far."""
+        """Returns the requests so far."""
         found = await self._control.ask("GET", "requests")
         return [Request(**{name: shown[name] for name in NAMES}) for shown in found["requests"]]
 
     async def of(self, api: str, *, client_id: str | None = None) -> list[Request]:
-        """Those of an API, from one client or from all. Raises: ValueError for an API that there is not."""
+        """Returns the requests of an API, from one client or from all. Raises: ValueError for an unknown API."""
         if api not in APIS:
             raise ValueError(f"there is no API {api!r}{suggest(api, APIS)}")
         return [each for each in await self.all() if each.api == api and client_id in (None, each.client_id)]
 
     async def clear(self) -> None:
-        """Forgets them."""
+        """Forgets all requests."""
         await self._control.ask("DELETE", "events")
 
     async def lines(self) -> list[str]:
-        """The whole log for people: requests, faults, the clock, elections, groups."""
+        """Returns the whole event log for people: requests, faults, the clock, elections, groups."""
         return [event["line"] for event in (await self._control.ask("GET", "events"))["events"]]
 
     async def assert_none_deprecated(self) -> None:
@@ -63,7 +63,7 @@ class AsyncRequests(NameSuggestions):
 
 
 class Requests(BlockingFront[AsyncRequests]):
-    """The same, blocking; one that is iterated has `all()`."""
+    """The same, blocking; iterating it yields `all()`."""
 
     all = blocking(AsyncRequests.all)
     of = blocking(AsyncRequests.of)

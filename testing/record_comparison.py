@@ -1,4 +1,4 @@
-"""Records as tests see them, what a test expects of them, and the difference in lines that one can read."""
+"""Compares the records of a test with the expected ones, and describes differences in lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +10,7 @@ from ..protocol.plural import plural
 
 Header = tuple[str, bytes | None]
 Expected = bytes | str | None | Mapping[str, object]
-"""A value; or any of key, value, headers, partition, topic, offset, by name: what is left out may be anything."""
+"""A value; or a dict with any of key, value, headers, partition, topic, offset. Missing fields match anything."""
 
 MOST_LINES = 30
 MOST_CHARACTERS = 1000
@@ -19,9 +19,9 @@ FIELDS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestRecord:
-    """A record where it is stored; `timestamp` is ms since 1970."""
+    """A stored record; `timestamp` is ms since 1970."""
 
-    __test__ = False  # no class of tests, whatever pytest makes of its name
+    __test__ = False  # pytest must not collect it as a test class
 
     topic: str
     partition: int
@@ -33,7 +33,7 @@ class TestRecord:
 
 
 def as_bytes(data: bytes | str | None) -> bytes | None:
-    """Text as UTF-8. Raises: TypeError for what is neither."""
+    """Encodes text as UTF-8, and returns bytes and None unchanged. Raises: TypeError for others."""
     if not isinstance(data, bytes | str | None):
         raise TypeError(f"keys and values are bytes, text or None, not {data!r}")
     return data.encode() if isinstance(data, str) else data
@@ -63,7 +63,7 @@ def headers_as_bytes(
 
 
 def assert_same(expected: Sequence[Expected], found: Sequence[TestRecord], *, any_order: bool) -> None:
-    """Raises AssertionError, with a line a record and field that differs; a screen of them at most."""
+    """Raises AssertionError if they differ, with a line for each differing record and field, up to a screen."""
     wanted = [_fields_to_expect(each) for each in expected]
     pairs = _pair_in_any_order(wanted, found) if any_order else _pair_in_order(wanted, found)
     lines = [line for want, record in pairs for line in _describe_pair(want, record)]
@@ -77,7 +77,7 @@ def _is_difference(line: str) -> bool:
 
 
 def _first_lines_that_differ(lines: Sequence[str]) -> list[str]:
-    """The first that differ, where there are many."""
+    """Returns the lines, or if there are many, the first that differ."""
     most = lines if len(lines) <= MOST_LINES else [line for line in lines if _is_difference(line)][:MOST_LINES]
     shown = [line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…" for line in most]
     return shown if len(shown) == len(lines) else [*shown, f"({len(lines) - len(shown)} more lines)"]
@@ -107,7 +107,7 @@ def _pair_in_order(wanted: Sequence[dict[str, object]], found: Sequence[TestReco
 
 
 def _pair_in_any_order(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
-    """Each expectation with a record that meets it, and what is left of both in order."""
+    """Pairs each expectation with a record that meets it, and the rest of both in order."""
     left, unmet, pairs = list(found), [], list[Pair]()
     for want in wanted:
         match = next((record for record in left if _matches(want, record)), None)

@@ -1,4 +1,4 @@
-"""`running()` and `running_async()`: brokers for as long as a block lasts, in this process."""
+"""`running()` and `running_async()`: brokers in this process for the time of a block."""
 
 import asyncio
 from types import TracebackType
@@ -41,7 +41,7 @@ class Running:
     """Brokers in a thread of their own."""
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
-        """Raises: ValueError for what there is not, such as a protocol or a folder; TypeError for a name."""
+        """Raises: ValueError for a wrong option, such as a missing folder; TypeError for an unknown one."""
         check_option_names(options)
         self._own = OwnBrokers(**options)
         self._thread: LoopThread | None = None
@@ -80,7 +80,7 @@ class Running:
 
     @property
     def bootstrap(self) -> str:
-        """What clients connect to."""
+        """The addresses for clients."""
         return self._own.kafka.bootstrap
 
     @property
@@ -93,7 +93,7 @@ class RunningAsync:
     """Brokers in the running event loop."""
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
-        """Raises: ValueError for what there is not, such as a protocol or a folder; TypeError for a name."""
+        """Raises: ValueError for a wrong option, such as a missing folder; TypeError for an unknown one."""
         check_option_names(options)
         self._own = OwnBrokers(**options)
 

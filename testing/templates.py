@@ -12,13 +12,13 @@ Prepare = Callable[[Kafka], object]
 
 
 class Templates:
-    """What was prepared in this process, by the function that did it; `close` removes it all."""
+    """Log directories by the function that prepared them; `close` removes them."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[Prepare, int], Path] = {}
 
     def directory(self, prepare: Prepare, brokers: int = 1) -> Path:
-        """The log directory of a broker that `prepare` was called with and that has stopped."""
+        """Returns the log directory of stopped brokers; at first, starts them and calls `prepare` to fill it."""
         if (prepare, brokers) not in self._made:
             folder = Path(tempfile.mkdtemp(prefix="stepdown-template-"))
             try:

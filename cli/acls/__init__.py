@@ -1,1 +1,1 @@
-"""`stepdown acls`: access rules come in, what became of them goes out."""
+"""`stepdown acls`: takes access rules, and prints the rules that a broker lists, adds or removes."""

@@ -48,7 +48,7 @@ HINTS = {
     "SECURITY_DISABLED": "Start the broker with authorizer.class.name; `stepdown config` tells how.",
     "CLUSTER_AUTHORIZATION_FAILED": "Seeing rules takes DESCRIBE on the cluster, changing them ALTER; super.users may.",
 }
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 KNOWN_OPERATIONS = {
     operation.name.lower().replace("_", "-"): operation for operation in AclOperation if operation >= AclOperation.ALL
 }
@@ -175,7 +175,7 @@ def _resources_of_options(
 def _make_filters(
     resources: Sequence[Resource], pattern: PatternType, principals: Sequence[str] | None
 ) -> Iterator[AclFilter]:
-    """Filters for what is named; what is not is left open."""
+    """Yields a filter for each pair of principal and resource; a list that is empty matches anything."""
     anybody: list[str | None] = [None]
     for principal in principals or anybody:
         if not resources:
@@ -185,7 +185,7 @@ def _make_filters(
 
 
 def _parse_operations(names: Sequence[str]) -> list[AclOperation]:
-    """Raises: CommandFailure for a name that is none."""
+    """Raises: CommandFailure for an unknown operation."""
     found = []
     for name in names:
         operation = KNOWN_OPERATIONS.get(name.lower().replace("_", "-"))

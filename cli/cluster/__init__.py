@@ -1,1 +1,1 @@
-"""What a running cluster has: `stepdown cluster`, `log-dirs`, `offsets` and `delete-records`."""
+"""Commands on a running cluster: `stepdown cluster`, `log-dirs`, `offsets` and `delete-records`."""

@@ -1,4 +1,4 @@
-"""`stepdown cluster`: the brokers of a cluster, by its Metadata answer."""
+"""`stepdown cluster`: shows the brokers of a cluster, from a Metadata response."""
 
 from __future__ import annotations
 

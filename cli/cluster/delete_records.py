@@ -1,4 +1,4 @@
-"""`stepdown delete-records`: moves the first offset of partitions up, so that what came before is gone."""
+"""`stepdown delete-records`: raises the log start offset of partitions, which deletes the records before it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def delete_records_command(
 
 
 def _describe_range(client: CommandClient, row: dict[str, Any]) -> str:
-    """Where the partition begins and ends, if the offset is out of its range."""
+    """Returns a sentence with the range of the partition if the error is OFFSET_OUT_OF_RANGE, else ""."""
     from ...client.operations.offsets import EARLIEST, LATEST
 
     if row["error"] != "OFFSET_OUT_OF_RANGE":

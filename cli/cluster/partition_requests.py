@@ -1,4 +1,4 @@
-"""What is asked of the leaders of partitions. Raises: CommandFailure from all."""
+"""Requests that go to the leaders of partitions. All functions raise CommandFailure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def group_partitions_by_leader(client: CommandClient, topics: Sequence[str]) -> dict[int, list[TopicPartition]]:
-    """All partitions of the topics under the nodes that lead them."""
+    """Returns all partitions of the topics, by the id of their leader."""
     from ...client.operations.partition_leaders import PartitionLeaders
 
     leaders = PartitionLeaders()
@@ -28,7 +28,7 @@ def group_partitions_by_leader(client: CommandClient, topics: Sequence[str]) -> 
 
 
 def offsets_at_time(client: CommandClient, topics: Sequence[str], timestamp: int) -> dict[TopicPartition, int]:
-    """The offset at that time, EARLIEST or LATEST, of each partition."""
+    """Returns the offset of each partition for `timestamp`, which is EARLIEST or LATEST."""
     from ...client.operations.offsets import look_up_offsets
 
     found: dict[TopicPartition, int] = {}

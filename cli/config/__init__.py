@@ -1,4 +1,4 @@
-"""`stepdown config`: names of settings come in, their types, defaults, ranges and docs go out.
+"""`stepdown config`: takes names of settings, and prints their types, defaults, ranges and docs.
 
 The output is text, JSON, or the Markdown of docs/configuration.md.
 """

@@ -1,4 +1,4 @@
-"""`stepdown config --explain FILE`: what becomes of each setting of a server.properties."""
+"""`stepdown config --explain FILE`: says how each setting of a server.properties is treated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {
     "no effect": "without effect",
     "acts": "takes effect",
 }
-"""What becomes of a setting, worst first, to what people read."""
+"""The states of a setting, worst first, with their headings."""
 
 
 def explain_properties(path: Path) -> list[Row]:
@@ -54,7 +54,7 @@ def _explain_entries(path: Path, problems: Mapping[int, Problem], remarks: Mappi
 
 
 def _find_overriding_key(name: str, given: Container[str]) -> str | None:
-    """The key of the file that counts in place of this one, as log.retention.ms in place of log.retention.hours."""
+    """Returns the key in the file that overrides `name`, as log.retention.ms overrides log.retention.hours."""
     synonyms = BROKER_KEYS[name].synonyms if name in BROKER_KEYS else ()
     before = synonyms[: synonyms.index(name)] if name in synonyms else ()
     return next((each for each in before if each in given), None)
@@ -66,7 +66,7 @@ def _describe_default(name: str) -> str:
 
 
 def plain_text(path: Path, rows: Sequence[Row]) -> Iterator[str]:
-    """Lines for people: the settings by what becomes of them."""
+    """Yields lines for people, with the settings grouped by their state."""
     for state, title in TITLES.items():
         chosen = [row for row in rows if row["state"] == state]
         if chosen:

@@ -32,7 +32,7 @@ broker, or as a default of the cluster too. Every setting of a topic may be alte
 
 
 def rows(sections: Iterable[tuple[str, str, Any, Status]] = SECTIONS) -> Iterator[dict[str, Any]]:
-    """One mapping for each key, ready for JSON."""
+    """Yields a JSON object for each key."""
     for _, scope, table, status in sections:
         for key in keys_of(table, status):
             yield {
@@ -49,19 +49,19 @@ def rows(sections: Iterable[tuple[str, str, Any, Status]] = SECTIONS) -> Iterato
 
 
 def keys_of(table: Mapping[str, Key], status: Status) -> list[Key]:
-    """The keys of one status by name, internal ones left out."""
+    """Returns the keys of one status, sorted by name, without internal ones."""
     return sorted(
         (key for key in table.values() if key.status is status and not key.internal), key=lambda key: key.name
     )
 
 
 def when_changeable(key: Key) -> str:
-    """When the value may change, in a word."""
+    """Returns "no", "per broker" or "cluster": whether and for whom the value can change at run time."""
     return {"read-only": "no", "per-broker": "per broker", "cluster-wide": "cluster"}[key.change.value]
 
 
 def default_text(key: Key) -> str:
-    """The default as it would be written; "none" where there is no value, a dash for the empty one."""
+    """Returns the default as it would be written in a file, "none" without a value, "-" for an empty one."""
     text = render(key.default)
     if text is None:
         return "none"

@@ -1,1 +1,1 @@
-"""`stepdown configs`: settings of what a running cluster has, as `kafka-configs.sh` shows and changes them."""
+"""`stepdown configs`: shows and changes settings of a running cluster, like `kafka-configs.sh`."""

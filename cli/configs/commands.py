@@ -42,14 +42,14 @@ OWN_SOURCES = {
     "CLIENT_METRICS": ("DYNAMIC_CLIENT_METRICS_CONFIG",),
     "GROUP": ("DYNAMIC_GROUP_CONFIG",),
 }
-"""Where values come from that were set for such a thing at run time."""
+"""The config sources of values that were set at run time, by resource type."""
 HINTS = {
     "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
     "INVALID_CONFIG": "`stepdown config` shows every setting with its type.",
     "CLUSTER_AUTHORIZATION_FAILED": "It takes DESCRIBE_CONFIGS or ALTER_CONFIGS on the cluster; super.users may.",
     "TOPIC_AUTHORIZATION_FAILED": "It takes DESCRIBE_CONFIGS or ALTER_CONFIGS on the topic.",
 }
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 
 
 @configs.command()

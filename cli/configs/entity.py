@@ -1,4 +1,4 @@
-"""What settings belong to, as `KIND` or `KIND=NAME` on the command line.
+"""The entities that have settings, as `KIND` or `KIND=NAME` on the command line.
 
 topic=orders   broker=1   broker (all of them)   logger=1   group=billing   metrics=all-clients
 user=alice   client=app   user=alice client=app   user (the default)   ip=10.0.0.7
@@ -23,19 +23,19 @@ RESOURCES = MappingProxyType(
     }
 )
 CLIENTS = MappingProxyType({"user": "user", "client": "client-id", "ip": "ip"})
-"""Those that have quotas, with their types in requests."""
+"""The kinds that have quotas, with their entity types in requests."""
 HINT = f"KIND=NAME, where KIND is {', '.join(RESOURCES)}, {', '.join(CLIENTS)}: `stepdown configs describe topic=t`."
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """Names of users, clients or addresses by their types in requests; None where no name was given."""
+    """Users, clients or addresses. `names`: entity type to name, or to None for the default of that type."""
 
     names: dict[str, str | None]
 
 
 def parse_entity(texts: Sequence[str]) -> ConfigResource | QuotaEntity:
-    """Raises: CommandFailure."""
+    """Returns the resource or quota entity that KIND=NAME texts stand for. Raises: CommandFailure."""
     named: dict[str, str | None] = {}
     for text in texts:
         kind, equals, name = text.partition("=")

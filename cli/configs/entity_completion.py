@@ -1,4 +1,4 @@
-"""What a shell is offered for KIND=NAME, and for the settings of that."""
+"""Completions for KIND=NAME, and for the settings of that entity."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ..support.completion_values import complete_groups, complete_settings, comp
 
 
 def complete_altered_settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Settings of topics where the line names a topic."""
+    """Returns KEY= for each setting: of topics if the command line names a topic, else of brokers and topics."""
     if str((ctx.params.get("entity") or [""])[0]).startswith("topic"):
         return complete_topic_settings(incomplete)
     return [f"{key}=" for key in complete_settings(incomplete)]
 
 
 def complete_entities(ctx: typer.Context, incomplete: str) -> list[str]:
-    """KIND=NAME, with the names of topics and groups; bash has the `=` as a word of its own, or as none."""
+    """Returns completions of KIND=NAME. bash passes the `=` as a word of its own, or not at all."""
     kind, equals, begin = incomplete.partition("=")
     before = [each for each in ctx.params.get("entity") or [] if each != "="]
     if not equals and before[-1:] and before[-1] in NAMES_BY_KIND:

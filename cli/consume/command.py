@@ -1,4 +1,4 @@
-"""`stepdown consume`: prints the records of topics, on and on or up to an end."""
+"""`stepdown consume`: prints the records of topics, endlessly or up to an end."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _restrict_to_transactional_fetches(form: RecordFormat) -> RecordFormat:
 def _choose_renderer(
     as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
 ) -> RecordRenderer:
-    """How records are printed. Raises: ValueError."""
+    """Returns the renderer that the options ask for. Raises: ValueError."""
     from .record_output import NullOutput, format_renderer, render_as_json, terminal_renderer, text_renderer
 
     if as_json and (form is not None or separator is not None):

@@ -1,8 +1,8 @@
 """Fetches records from the partition leaders and advances the position of each partition.
 
-A message set that has no whole message is too short for the next one in versions before 3, and is asked for again with
-more room, up to a bound. A set without bytes in an answer without any says that there is nothing between the position
-and the end that this version can show: compacted away, or a marker before version 4.
+In versions before 3 a message set without a whole message is too short for the next message: it is fetched again with a
+higher byte limit, up to a bound. If a response has no bytes for any partition, nothing between the position and the end
+can be shown in this version: it was compacted away, or is a control batch and the version is below 4.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ OUT_OF_RANGE_HINT = "What was there was deleted by retention, or the topic was m
 
 
 class Fetcher:
-    """Reads from `positions`, which move on. With `ends` it is done at those offsets, open.
+    """Reads from `positions`, and advances them. With `ends`, it stops before those offsets.
 
     Raises: CommandFailure from `fetch_records`.
     """
@@ -59,7 +59,7 @@ class Fetcher:
     def set_positions(
         self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int] | None = None
     ) -> None:
-        """Reads these partitions from now on, and no others."""
+        """Replaces the partitions to read. Without `ends` they are read endlessly."""
         self.positions = dict(positions)
         self._ends = None if ends is None else dict(ends)
         self._room = {}
@@ -71,7 +71,7 @@ class Fetcher:
         return self._ends is not None and not self._ends
 
     def fetch_records(self) -> Iterator[tuple[TopicPartition, RecordRows]]:
-        """Fetches once from each leader, and yields the records, after half a second at most.
+        """Fetches once from each leader, and yields the records. A leader waits half a second at most for records.
 
         The position of a partition is then after its records.
         """
@@ -79,7 +79,7 @@ class Fetcher:
             topic_partition for topic_partition in self.positions if self._ends is None or topic_partition in self._ends
         ]
         if not active:
-            time.sleep(PAUSE_SECONDS)  # a member that was given nothing, for now
+            time.sleep(PAUSE_SECONDS)  # a group member without partitions, for now
         group_by_leader = self._leaders.group_by_leader(active)
         if len(active) > sum(map(len, group_by_leader.values())):
             self._pause_and_refresh_leaders(active, "no leader")
@@ -87,14 +87,14 @@ class Fetcher:
         for leader, topic_partitions in group_by_leader.items():
             answer = self._fetch(leader, topic_partitions, wait_ms)
             yield from self._read_response(answer)
-        # Who came first goes last: an answer of limited size would starve the others.
+        # The first partition goes last: a response of limited size would starve the others.
         self.positions = {
             topic_partition: self.positions[topic_partition]
             for topic_partition in [*self.positions][1:] + [*self.positions][:1]
         }
 
     def look_up_leaders(self) -> None:
-        """Ask any broker who leads the partitions, and where it is."""
+        """Asks any broker for the leaders of the partitions and their addresses."""
         self._client.run(self._leaders.refresh_and_count_partitions({topic for topic, _ in self.positions}))
 
     def _fetch(self, leader: int, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
@@ -164,7 +164,7 @@ class Fetcher:
             self._grow_partition_bytes(topic_partition, data)
 
     def _grow_partition_bytes(self, topic_partition: TopicPartition, data: memoryview) -> None:
-        """There was no whole message: asks for more next time."""
+        """Doubles the byte limit of the next fetch, since `data` has no whole message. Raises: CommandFailure."""
         room = self._room.get(topic_partition, PARTITION_BYTES)
         if len(data) >= LOG_OVERHEAD:
             offset, size = FRAME.unpack_from(data)

@@ -1,4 +1,4 @@
-"""The member of a group that `stepdown consume --group` is: heartbeats and commits between fetches, when it is time."""
+"""The group member of `stepdown consume --group`: it sends heartbeats and commits between fetches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GroupMembership:
         self.must_join = True
 
     def join(self) -> dict[TopicPartition, int | None]:
-        """The partitions that are this member's now, with the offset that the group committed, or None."""
+        """Joins, and returns the assigned partitions with the offset that the group has committed, or None."""
         for _ in range(TRIES):
             assigned = self._client.run(self._member.join())
             if assigned is not None:
@@ -51,7 +51,7 @@ class GroupMembership:
         raise CommandFailure(f"group {self._group} keeps rebalancing", "`stepdown groups describe` shows its members.")
 
     def send_heartbeat_if_due(self) -> None:
-        """Sends a heartbeat if it is time; `must_join` says whether the group rebalances."""
+        """Sends a heartbeat if three seconds have passed, and sets `must_join` if the group rebalances."""
         now = time.monotonic()
         if now - self._beat_at < HEARTBEAT_SECONDS:
             return
@@ -59,7 +59,7 @@ class GroupMembership:
         self.must_join = not self._client.run(self._member.heartbeat())
 
     def commit(self, positions: Mapping[TopicPartition, int], *, now: bool = False) -> None:
-        """Commits what has moved, every five seconds or `now`."""
+        """Commits the positions that have changed, if five seconds have passed or with `now`."""
         moment = time.monotonic()
         if not now and moment - self._committed_at < COMMIT_SECONDS:
             return
@@ -75,5 +75,5 @@ class GroupMembership:
             self.must_join = True
 
     def leave(self) -> None:
-        """The others need not wait for this member any more."""
+        """Leaves the group, so that the others do not wait for this member."""
         self._client.run(self._member.leave())

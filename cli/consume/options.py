@@ -1,4 +1,4 @@
-"""What the command line of `stepdown consume` asks for, checked and parsed."""
+"""The options of `stepdown consume`, checked and parsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .start_positions import StartPosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeOptions:
-    """What was asked for. `partitions` None: all; `start` None: the group's offsets, then `otherwise`."""
+    """`partitions`: None for all. `start`: None for the group's committed offsets, or `otherwise` where it has none."""
 
     topics: Sequence[str]
     partitions: Sequence[int] | None

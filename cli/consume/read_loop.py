@@ -1,4 +1,4 @@
-"""The loop of `stepdown consume`: fetch, print, and as a member of a group commit what was printed."""
+"""The loop of `stepdown consume`: fetches and prints records, and commits the printed ones for a group member."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .options import ConsumeOptions
 from .start_positions import OffsetLookup
 
 PAUSE_SECONDS = 0.5
-"""Between two tries to reach a broker that is gone."""
+"""The pause between two tries to reach a lost broker."""
 
 
 def run_consume(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
-    """The signal that ended it, if one did. Raises: CommandFailure, BrokenPipeError when nobody reads the output."""
+    """Returns the signal that ended it, or None. Raises: CommandFailure, and BrokenPipeError from the output."""
     leaders = PartitionLeaders()
     with StopSignals() as stopping, suppress(SignalStop):
         client.stopping = stopping
@@ -59,12 +59,12 @@ def _read_as_member(reader: _ReadLoop, membership: GroupMembership) -> None:
                 reader.begin_at(membership.join())
                 reader.read(membership)
     finally:
-        with suppress(CommandFailure):  # the session ends by itself, and what went wrong before is to be told
+        with suppress(CommandFailure):  # the session times out anyway, and the first failure is the one to report
             membership.leave()
 
 
 class _ReadLoop:
-    """Prints until what was asked for is done."""
+    """Prints records until the end, the count or a signal is reached."""
 
     def __init__(
         self, options: ConsumeOptions, offsets: OffsetLookup, fetcher: Fetcher, output: BinaryIO, stopping: StopSignals
@@ -76,7 +76,7 @@ class _ReadLoop:
         self.is_over = False
 
     def begin_at(self, committed: dict[TopicPartition, int | None]) -> None:
-        """Reads these partitions from now on; where nothing was committed, from where was asked."""
+        """Replaces the partitions to read; those without a committed offset start where the options say."""
         fresh = [topic_partition for topic_partition, offset in committed.items() if offset is None]
         positions = {topic_partition: offset for topic_partition, offset in committed.items() if offset is not None}
         if fresh:
@@ -87,7 +87,7 @@ class _ReadLoop:
         self._fetcher.set_positions(positions, ends)
 
     def read(self, membership: GroupMembership | None) -> None:
-        """Returns when all is done, or the member has to join again; what was printed is committed then."""
+        """Reads until the end, or until the member has to join again; then commits what was printed."""
         while not (self._fetcher.is_done or self._is_stopped):
             with suppress(SignalStop), self.suppress_lost_broker():
                 self._fetch_and_print()
@@ -103,7 +103,7 @@ class _ReadLoop:
 
     @contextmanager
     def suppress_lost_broker(self) -> Iterator[None]:
-        """Within the block a broker that was read from may go: what is in the block has to be tried again."""
+        """Suppresses the loss of a broker after the first read, pauses and looks up leaders; the caller tries again."""
         try:
             yield
         except CommandFailure as failure:

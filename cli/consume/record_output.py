@@ -1,4 +1,4 @@
-r"""Records as they are printed.
+r"""Renders records as the bytes to print.
 
     %t topic    %p partition    %o offset    %k key       %K its bytes      %v or %s value    %V or %S its bytes
     %h headers, name=value,...  %T timestamp in ms        %% percent        \n \t \r \0 \xHH
@@ -26,19 +26,19 @@ NULL: Final = "null"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullOutput:
-    """What stands for null."""
+    """The marks that are printed for null."""
 
     key: bytes = NULL.encode()
     value: bytes = NULL.encode()
 
 
 def render_as_json(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
-    """A line of JSON for each."""
+    """Returns a line of JSON for each record."""
     return "".join(f"{record_to_json(*topic_partition, record)}\n" for record in rows.records()).encode()
 
 
 def text_renderer(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordRenderer:
-    """Prints values, after their keys with a separator between."""
+    """Returns a renderer of values, each with `end`; with a separator, keys and separator come first."""
 
     def render(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
         values = _mark_nulls(rows.values, marks.value)
@@ -51,7 +51,7 @@ def text_renderer(separator: bytes | None, end: bytes, marks: NullOutput) -> Rec
 
 
 def format_renderer(text: str, marks: NullOutput) -> RecordRenderer:
-    """Prints what the format says. Raises: ValueError for a % or an escape that is none of ours."""
+    """Returns a renderer for a format with %. Raises: ValueError for an unknown % code or escape."""
     known: dict[str, Part] = {
         "t": lambda topic_partition, record: topic_partition[0].encode(),
         "p": lambda topic_partition, record: b"%d" % topic_partition[1],
@@ -82,7 +82,7 @@ def format_renderer(text: str, marks: NullOutput) -> RecordRenderer:
 
 
 def terminal_renderer(render: RecordRenderer) -> RecordRenderer:
-    """Prints the same with control characters escaped: a record may hold what a terminal obeys."""
+    """Returns a renderer that also escapes control characters, which a terminal would obey."""
 
     def render_escaped(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
         text = render(topic_partition, rows).decode(errors="backslashreplace")

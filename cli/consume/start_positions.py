@@ -1,4 +1,4 @@
-"""Where a partition is read from: `--offset` and what the broker says to it.
+"""Start positions of partitions: parses `--offset` and asks brokers for the offsets.
 
 earliest | latest | 42 | -10 (the last ten) | @1700000000000 (the first record of that time or later, in ms)
 """
@@ -28,7 +28,7 @@ PAUSE_SECONDS = 0.1
 
 
 class StartKind(Enum):
-    """What the number of a start means."""
+    """The meaning of a start position's number."""
 
     TIME = "time"
     OFFSET = "offset"
@@ -37,7 +37,7 @@ class StartKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPosition:
-    """Where to begin; EARLIEST and LATEST are times to the broker."""
+    """A position to begin at; EARLIEST and LATEST have kind TIME, as in ListOffsets."""
 
     kind: StartKind
     number: int
@@ -48,7 +48,7 @@ FROM_LATEST = StartPosition(kind=StartKind.TIME, number=LATEST)
 
 
 def parse_start(text: str) -> StartPosition:
-    """What `--offset` says. Raises: ValueError."""
+    """Returns the position that `--offset` names. Raises: ValueError."""
     if text in ("earliest", "latest"):
         return FROM_EARLIEST if text == "earliest" else FROM_LATEST
     kind, digits = StartKind.OFFSET, text
@@ -62,7 +62,7 @@ def parse_start(text: str) -> StartPosition:
 
 
 class OffsetLookup:
-    """Asks leaders for offsets as a reader of that isolation level sees them. Raises: CommandFailure from all."""
+    """Asks leaders for offsets in an isolation level. All methods raise CommandFailure."""
 
     def __init__(self, client: CommandClient, leaders: PartitionLeaders, isolation: int) -> None:
         self._client, self._leaders, self._isolation = client, leaders, isolation
@@ -70,7 +70,7 @@ class OffsetLookup:
     def find_start_offsets(
         self, topic_partitions: Iterable[TopicPartition], start: StartPosition
     ) -> dict[TopicPartition, int]:
-        """The position of each topic_partition."""
+        """Returns the offset of each partition that `start` stands for."""
         topic_partitions = list(topic_partitions)
         if start.kind is StartKind.TIME:
             found = self.find_offsets_at(topic_partitions, start.number)
@@ -93,7 +93,8 @@ class OffsetLookup:
         return dict.fromkeys(topic_partitions, start.number)
 
     def find_offsets_at(self, topic_partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
-        """Offset of the first record of that time or later, or NOT_FOUND; LATEST is the last stable one's successor."""
+        """Returns the offset of the first record at or after `timestamp`, or NOT_FOUND; for LATEST, the end that the
+        isolation level can read."""
         found: dict[TopicPartition, int] = {}
         left = set(topic_partitions)
         for tries in reversed(range(TRIES)):
@@ -102,7 +103,7 @@ class OffsetLookup:
             left -= found.keys()
             if not left:
                 return found
-            time.sleep(PAUSE_SECONDS)  # leaders move: the next answer may know them
+            time.sleep(PAUSE_SECONDS)  # leaders have moved: the next response may have them
             self._client.run(self._leaders.refresh_and_count_partitions({topic for topic, _ in left}))
         topic, partition = min(left)
         raise CommandFailure(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")

@@ -1,1 +1,1 @@
-"""`stepdown faults` and `stepdown clock`: what a broker's control port is asked."""
+"""`stepdown faults` and `stepdown clock`: requests to a broker's control port."""

@@ -176,7 +176,7 @@ def resume(control: Control = LOCAL, token: Token = "") -> None:
 
 
 def parse_fields(texts: Sequence[str]) -> dict[str, Any]:
-    """Fields of `name=value` texts, where a value is JSON if it can be, and a text if not."""
+    """Returns the fields of `name=value` texts. A value is parsed as JSON, or else is a text."""
     fields = {}
     for text in texts:
         name, equals, value = text.partition("=")

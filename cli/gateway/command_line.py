@@ -62,7 +62,7 @@ log = logging.getLogger("stepdown")
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
-    """The process's exit code, once the gateway has stopped.
+    """Runs the gateway until it stops, and returns the exit code.
 
     Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
     """
@@ -93,13 +93,13 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     if settings.workers == 1:
         return run_in_loop(_run(Gateway(settings), texts, read))
     options = ("--log-format", given.log_format, "--log-level", given.log_level)
-    # -P: what lies where the gateway is started is not stepdown, such as a clone of it
+    # -P: the working directory may hold another stepdown, such as a clone
     command = (sys.executable, "-P", "-m", __name__.partition(".")[0], "gateway", *options)
     return run_in_loop(_run(Supervisor(settings, texts, command), texts, read))
 
 
 def _list_certificates_not_in_force(settings: GatewaySettings) -> Iterator[str]:
-    """A line for each certificate, of the listener or towards the cluster, that has ended or has not begun."""
+    """Yields a line for each certificate that has expired or is not valid yet, of listener and client side."""
     if isinstance(settings.security.tls, TlsSettings):
         files = (settings.security.tls.own_file, settings.security.tls.trusted_file)
         yield from list_certificates_not_in_force_in_files(files, LoopClock().now_ms())
@@ -109,7 +109,7 @@ def _list_certificates_not_in_force(settings: GatewaySettings) -> Iterator[str]:
 
 
 def _run_worker(descriptors: str) -> int:
-    """The process of a worker: signals that end a gateway are for its supervisor."""
+    """Runs a worker process, which ignores stop signals: its supervisor handles them. Returns the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     collect_garbage_seldom()
@@ -152,8 +152,8 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
 async def reload_settings(
     gateway: Gateway | Supervisor, started: Sequence[Given], read: Callable[[], Sequence[Given]]
 ) -> None:
-    """Reads the settings again; what is wrong with them is logged, and those of before stay. So is what differs from
-    those of the start, `started`, and waits for another one."""
+    """Reads the settings again. If they are wrong, logs why and keeps the old ones. Logs the settings that differ from
+    those at the start, `started`, and which of them need a restart."""
     try:
         texts = read()
         settings = make_settings(texts, opens_files=True)
@@ -171,7 +171,7 @@ async def reload_settings(
 
 
 def make_greeting(gateway: Gateway | Supervisor, fault: str) -> str:
-    """What is printed when clients are served."""
+    """Returns the line that is printed when the gateway is ready. `fault`: why the cluster cannot be asked, or ""."""
     servers = ",".join(map(str, gateway.settings.bootstrap))
     if fault:
         told = f"upstream {servers} cannot be asked for its brokers: {fault}"
@@ -191,13 +191,13 @@ def _settings_of_flags(given: argparse.Namespace) -> list[Given]:
 
 
 def _describe_no_option(key: str) -> str:
-    """What is said to one who gives that setting as an option."""
+    """Returns the message for a setting that was given as an option and has none."""
     variable = VARIABLES + key.upper().replace(".", "_")
     return f"{key} has no option: it goes into GATEWAY.YAML, or into the variable {variable}"
 
 
 def make_parser() -> CommandParser:
-    """The command line."""
+    """Returns the parser of the command line."""
     parser = CommandParser(
         "stepdown gateway",
         DESCRIPTION,
@@ -227,6 +227,6 @@ def make_parser() -> CommandParser:
         "asked.",
     )
     option("-o", "-c", "--override", "--config", dest="settings", help=argparse.SUPPRESS)
-    option("--worker", default="", help=argparse.SUPPRESS)  # descriptors, by which a supervisor starts another process
+    option("--worker", default="", help=argparse.SUPPRESS)  # descriptors that a supervisor passes to a worker process
     add_log_options(parser)
     return parser

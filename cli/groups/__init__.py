@@ -1,1 +1,1 @@
-"""`stepdown groups`: names of consumer groups come in, their state, members and offsets go out."""
+"""`stepdown groups`: takes names of consumer groups, and prints their state, members and offsets."""

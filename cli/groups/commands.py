@@ -37,12 +37,12 @@ HINTS = {
     "UNKNOWN_MEMBER_ID": "Offsets can be moved only while the group has no members: stop them first.",
     "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
 }
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 TABLES = (
     ("members", ("member", "instance", "client", "host", "partitions"), ("partitions",)),
     ("offsets", ("topic", "partition", "committed", "end", "lag", "member"), ("partition", "committed", "end", "lag")),
 )
-"""What is shown of a group: the columns of its members and offsets, and which of them are numbers."""
+"""The tables of a group: key, columns, and which columns are numbers."""
 
 
 @groups.command(name="list")
@@ -145,7 +145,7 @@ def reset_offsets(
     raise_failed_outcomes(outcomes, HINTS)
 
 
-# Where offsets go
+# New offsets
 
 
 def _parse_reset_target(
@@ -166,7 +166,7 @@ def _parse_reset_target(
 
 
 def _parse_time_ms(text: str) -> int:
-    """Milliseconds since 1970 of an ISO time, which is UTC unless it says otherwise."""
+    """Returns the milliseconds since 1970 of an ISO time, in UTC if it has no zone. Raises: CommandFailure."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as fault:
@@ -203,7 +203,7 @@ def _find_new_offsets(
     before: Mapping[TopicPartition, int],
     target: tuple[str, int],
 ) -> dict[TopicPartition, int]:
-    """The new offset of each partition, always within what the partition has."""
+    """Returns the new offset of each partition, moved into the partition's range if necessary."""
     from ...client.operations.offsets import EARLIEST, LATEST, look_up_offsets
 
     kind, number = target
@@ -232,7 +232,7 @@ def _find_new_offsets(
     return moved
 
 
-# What is shown
+# Output
 
 
 def _describe_group(client: CommandClient, group: Group) -> dict[str, Any]:

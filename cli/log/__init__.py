@@ -1,4 +1,4 @@
-"""`stepdown log dump`: files of a partition come in, rows about batches, index entries and state go out.
+"""`stepdown log dump`: reads the files of a partition, and prints rows on batches, index entries and state.
 
-The rows also name what is wrong in a file. No broker is needed, and one may write the files meanwhile.
+Rows of kind "problem" say what is wrong in a file. No broker is needed; a broker may write the files meanwhile.
 """

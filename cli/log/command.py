@@ -1,4 +1,4 @@
-"""`stepdown log`: look into the files of a log, without a broker."""
+"""`stepdown log`: shows and checks the files of a log, without a broker."""
 
 from __future__ import annotations
 

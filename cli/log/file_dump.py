@@ -24,17 +24,17 @@ KNOWN = f"{', '.join(SUFFIXES)}, {', '.join(STATE_FILES)}"
 
 @dataclass(frozen=True, slots=True)
 class FileDump:
-    """What to show: records with their keys and values, or nothing of indexes but what is wrong with them."""
+    """`records`: show records with keys and values. `index_sanity`: show only the problems of indexes."""
 
     files: Files
     records: bool = False
     index_sanity: bool = False
 
     def files_to_dump(self, path: Path) -> list[Path]:
-        """The files that a path given by the user stands for, in the order to show them.
+        """Returns the files of a folder, or the file that `path` names, in the order to show them.
 
         Raises:
-            CommandFailure: there is nothing there that can be shown.
+            CommandFailure: there is no such file, or none of a known kind.
         """
         if not path.exists():
             raise CommandFailure(f"{path}: there is no such file", "", EXIT_BAD_USAGE)
@@ -53,7 +53,7 @@ class FileDump:
         return self._find_indexes(found) if self.index_sanity else found
 
     def rows(self, path: Path) -> Iterator[Row]:
-        """The rows of one file, the last of them of kind "summary".
+        """Yields the rows of one file; the last row is of kind "summary".
 
         Raises:
             DiskFault: the file cannot be read.
@@ -130,7 +130,7 @@ class FileDump:
 
 
 def has_known_name(path: Path) -> bool:
-    """Whether a file's name tells what is in it."""
+    """Whether the name is that of a log, index, snapshot or state file."""
     return (
         path.name in STATE_FILES
         or is_metadata_log_file(path)
@@ -142,7 +142,7 @@ def has_known_name(path: Path) -> bool:
 
 
 def base_offset_of(path: Path) -> int:
-    """The offset that a file is named after."""
+    """Returns the base offset in a file's name, 0 without one."""
     return file_names.offset_of_file_name(path.name) or 0
 
 

@@ -30,13 +30,13 @@ class IndexedSegment:
         self._current: BatchHeader | None = next(self._headers, None)
 
     def next_batch_at_position(self, position: int) -> BatchHeader | None:
-        """The first batch at or behind `position`, which may not be asked for backwards."""
+        """Returns the first batch at or after `position`. Positions must ascend from call to call."""
         while self._current is not None and self._current.position < position:
             self._current = next(self._headers, None)
         return self._current
 
     def next_batch_reaching_offset(self, offset: int) -> BatchHeader | None:
-        """The first batch whose last offset is not below `offset`, which may not be asked for backwards."""
+        """Returns the first batch whose last offset is `offset` or more. Offsets must ascend from call to call."""
         while self._current is not None and self._current.last_offset < offset:
             self._current = next(self._headers, None)
         return self._current
@@ -85,7 +85,7 @@ def time_index_rows(file: FileHandle, size_bytes: int, segment: IndexedSegment) 
 
 
 def transaction_index_rows(file: FileHandle, size_bytes: int, base_offset: int) -> Iterator[Row]:
-    """A row of kind "aborted_transaction" for each entry, "problem" for each that cannot be."""
+    """A row of kind "aborted_transaction" for each entry, "problem" for each that is wrong."""
     before = -1
     for version, producer_id, first, last, stable in _read_entries(_ABORTED, file, size_bytes):
         if version != 0:
@@ -105,7 +105,7 @@ def transaction_index_rows(file: FileHandle, size_bytes: int, base_offset: int) 
 
 
 def _read_entries(layout: Struct, file: FileHandle, size_bytes: int) -> Iterator[tuple[int, ...]]:
-    """The whole entries of a file, a few thousand held at a time."""
+    """Yields the whole entries of a file, and reads a few thousand at a time."""
     whole = size_bytes - size_bytes % layout.size
     step = _ENTRIES_PER_READ * layout.size
     for position in range(0, whole, step):

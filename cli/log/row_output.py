@@ -1,4 +1,4 @@
-"""Rows of a dump as lines: for people, in the words of Kafka's own tool, and as JSON."""
+"""Formats rows of a dump as lines: as JSON, or for people with the terms of Kafka's own tool."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _json_value(value: Any) -> Any:
 
 
 def as_text(row: Row) -> str:
-    """One line for people."""
+    """Returns one line for people."""
     kind = row["kind"]
     if kind == "batch":
         return _batch_text(row)
@@ -128,7 +128,7 @@ def _size_or_minus_one(value: bytes | None) -> int:
 
 
 def _escape_bytes(value: bytes | None) -> str:
-    """Bytes as text on one line: what is no printable UTF-8 is escaped."""
+    """Returns the bytes as text on one line; bytes that are not printable UTF-8 are escaped."""
     if value is None:
         return "null"
     text = value.decode("utf-8", "backslashreplace")

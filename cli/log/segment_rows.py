@@ -1,6 +1,6 @@
 """A segment file batch by batch: headers, checksums, and records if asked for.
 
-Read in windows, so memory does not grow with the file: at most one batch is held, and only to show its records.
+The file is read in windows, so memory does not grow with it: at most one batch is held, and only to show its records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ...storage.log.batch_scan import SCAN_WINDOW_BYTES, batch_headers
 from ...storage.log.preallocated_zeros import is_all_zeros
 
 MAX_BATCH_BYTES = 268_435_456
-"""Largest batch whose records are shown, stored or opened; a larger one is only checked."""
+"""The records of a batch are shown up to this size, compressed or not; a larger batch is only checked."""
 
 Row = dict[str, Any]
 
@@ -42,10 +42,10 @@ _LEGACY_CRC_BYTES = 4
 
 
 def segment_rows(file: FileHandle, size_now: Callable[[], int], base_offset: int, *, records: bool) -> Iterator[Row]:
-    """A row of kind "batch" for each batch, "record" for its records if asked for, "problem" for what is wrong.
+    """Yields a row of kind "batch" for each batch, "record" for each record with `records`, "problem" for each fault.
 
-    A broker may append to the file meanwhile, or cut off zeros that `preallocate` put there: all batches that are there
-    at the beginning are shown. A row of kind "reserved" stands for such zeros.
+    A broker may append to the file meanwhile, or cut off zeros that `preallocate` added: all batches of the beginning
+    are shown. A row of kind "reserved" stands for such zeros.
     """
     wanted = size_bytes = size_now()
     last_offset = base_offset - 1
@@ -92,12 +92,12 @@ def _batch_rows(file: FileHandle, position: int, size_bytes: int, last_offset: i
 
 
 def problem_row(message: str, **where: int) -> Row:
-    """The row of something that is wrong."""
+    """Returns a row of kind "problem"; `where`: its other fields."""
     return {"kind": "problem", "message": message, **where}
 
 
 def compute_checksum(file: FileHandle, header: BatchHeader) -> int:
-    """The checksum that the batch's bytes make, read a window at a time."""
+    """Returns the checksum of the batch's bytes, which are read in windows."""
     add = kernel.crc32c if header.magic >= MAGIC_V2 else kernel.crc32
     begin = ATTRIBUTES_OFFSET if header.magic >= MAGIC_V2 else LEGACY_CRC_OFFSET + _LEGACY_CRC_BYTES
     position, checksum = header.position + begin, 0
@@ -111,7 +111,7 @@ def compute_checksum(file: FileHandle, header: BatchHeader) -> int:
 
 
 def _first_possible_offset(header: BatchHeader) -> int:
-    """The base offset; of a compressed wrapper, which does not tell it, the last."""
+    """Returns the base offset; for v0 and v1 the last one, since a compressed wrapper has no other."""
     return header.base_offset if header.magic >= MAGIC_V2 else header.last_offset
 
 
@@ -150,7 +150,7 @@ def _batch_row(header: BatchHeader, valid: bool) -> Row:
 
 
 def codec_name(number: int) -> str:
-    """Kafka's name of a codec; the number where there is none."""
+    """Returns Kafka's name of a codec, or "unknown N"."""
     return Codec(number).name.lower() if number <= max(Codec) else f"unknown {number}"
 
 
@@ -186,7 +186,7 @@ def _record_row(batch: RecordBatch | LegacyBatch, record: Record) -> Row:
 
 
 def _parse_control_record(record: Record) -> Row:
-    """What a control record says."""
+    """Returns the fields of a control record."""
     if record.key is None or len(record.key) < _MARKER_KEY.size:
         raise InvalidRecord(f"the control record at offset {record.offset} has no whole key")
     number = _MARKER_KEY.unpack_from(record.key)[1]

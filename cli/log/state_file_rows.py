@@ -22,7 +22,7 @@ STATE_FILES = (*CHECKPOINTS, leader_epochs.FILE_NAME, partition_metadata.FILE_NA
 
 
 def snapshot_rows(files: Files, path: str) -> Iterator[Row]:
-    """A row of kind "producer" for each producer of a snapshot."""
+    """Yields a row of kind "producer" for each producer of a snapshot."""
     try:
         entries = decode_snapshot(files.read_whole(path, MAX_SNAPSHOT_BYTES) or b"", path)
     except DiskFault as fault:
@@ -44,7 +44,7 @@ def snapshot_rows(files: Files, path: str) -> Iterator[Row]:
 
 
 def state_file_rows(files: Files, directory: str, name: str) -> Iterator[Row]:
-    """The rows of one of `STATE_FILES` in `directory`."""
+    """Yields the rows of one of `STATE_FILES` in `directory`."""
     try:
         if name in CHECKPOINTS:
             yield from _checkpoint_rows(files, f"{directory}/{name}")

@@ -1,1 +1,1 @@
-"""`stepdown metadata`: has the metadata of log directories fit for Kafka, as `storage/migration/` decides it."""
+"""`stepdown metadata`: makes the metadata of log directories readable for Kafka, by `storage/migration/`."""

@@ -1,4 +1,4 @@
-"""`stepdown metadata`: has the metadata of log directories fit for Kafka."""
+"""`stepdown metadata`: makes the metadata of log directories readable for Kafka."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def prepare(
         raise CommandFailure(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
     preparation = ReleasePreparation(release=RELEASES[release_name])
     loaded = load_settings_for(log_dirs, config)
-    reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
+    reading = DirectoryReading(loaded)  # opening would create partitions whose folders are elsewhere
     if dry_run:
         _prepare_state_and_print(preparation, reading.store, loaded.settings)
         print_error("nothing was changed, as --dry-run asks")

@@ -1,1 +1,1 @@
-"""`stepdown migrate`: `commands` parses, asks `storage/migration/` for the work, and prints."""
+"""`stepdown migrate`: `commands` parses and prints; `storage/migration/` does the work."""

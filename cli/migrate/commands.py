@@ -1,4 +1,4 @@
-"""`stepdown migrate`: from the disks of a cluster with ZooKeeper to Kafka 4, in place."""
+"""`stepdown migrate`: migrates the log directories of a cluster with ZooKeeper to Kafka 4, in place."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def undo(path: PlanFile) -> None:
 
 
 def _parse_broker_directories(texts: Sequence[str]) -> dict[int, list[str]]:
-    """Raises: CommandFailure."""
+    """Returns the directories of ID=DIR,DIR texts by broker id. Raises: CommandFailure."""
     found: dict[int, list[str]] = {}
     for text in texts:
         broker_id, equals, paths = text.partition("=")
@@ -118,7 +118,10 @@ def _parse_broker_directories(texts: Sequence[str]) -> dict[int, list[str]]:
 
 
 def _survey_brokers(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, PlannedBroker]:
-    """The brokers of this machine, and those that the plan has from others. Raises: DiskFault."""
+    """Returns the brokers of `directories`, and those that the plan in `out` has from other machines.
+
+    Raises: DiskFault, CommandFailure.
+    """
     from ...storage.files.files import Files
     from ...storage.migration.directory_survey import hold_locks, survey_broker
     from ...storage.migration.plan_document import read_plan
@@ -178,7 +181,7 @@ def _print_plan(made: MigrationPlan, out: Path) -> None:
 
 
 def _print_properties(plan_read: MigrationPlan, brokers: Sequence[PlannedBroker]) -> None:
-    """The server.properties of each node that is here."""
+    """Prints the server.properties of each node on this machine."""
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ...storage.migration.server_properties import ServerNode, server_properties
 

@@ -1,4 +1,1 @@
-"""`stepdown produce`: bytes of stdin come in, records written to a topic go out.
-
-stdin is split into records, and the producer that applications use writes them.
-"""
+"""`stepdown produce`: splits stdin into records and writes them to a topic, with the producer that applications use."""

@@ -1,4 +1,4 @@
-"""`stepdown produce`: writes what stdin or files say to a topic, a record a line, or one for all of it."""
+"""`stepdown produce`: writes records to a topic, one for each line of stdin, for all of stdin, or for each file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_TEXT_PER_BYTE = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceOptions:
-    """What was asked for."""
+    """The options of the command line, parsed."""
 
     bootstrap: str
     destination: RecordDestination
@@ -44,7 +44,7 @@ class ProduceOptions:
     delimiter: bytes | None
     """None: all of stdin is one record."""
     files: list[Path]
-    """Instead of stdin; each is one record."""
+    """Files to read instead of stdin, each as one record."""
     settings: dict[str, str]
     form: RecordFormat
 
@@ -146,7 +146,7 @@ def produce_command(
     chosen = {"compression.type": compression, "acks": acks}
     settings |= {name: value for name, value in chosen.items() if value is not None}
     if form.name and not form.has_headers:
-        settings.setdefault("enable.idempotence", "false")  # it came with the format v2
+        settings.setdefault("enable.idempotence", "false")  # idempotence needs format v2
     reading: RecordParser = (
         JsonRecordParser(headers=given_headers, timestamp=timestamp)
         if as_json
@@ -194,7 +194,10 @@ def _unescape_option(text: str | None, option: str) -> bytes | None:
 
 
 async def _produce(options: ProduceOptions) -> int | None:
-    """The signal that ended it before stdin did; what was read until then has been written. Raises: CommandFailure."""
+    """Writes all records, and returns the signal that ended it before the end of stdin, or None.
+
+    Records that were read before the signal are written. Raises: CommandFailure.
+    """
     from .record_writer import RecordWriter
     from .stdin_records import JsonRecordParser
     from .topic_lookup import TopicLookup
@@ -229,7 +232,7 @@ async def _produce(options: ProduceOptions) -> int | None:
 
 
 async def _write_all(writer: RecordWriter, options: ProduceOptions) -> None:
-    """Write what stdin has until it ends, or the files. Raises: CommandFailure."""
+    """Writes the records of stdin until its end, or of the files. Raises: CommandFailure."""
     from .stdin_records import DelimitedInput, WholeInput
 
     most_bytes = MOST_TEXT_PER_BYTE * writer.most_record_bytes
@@ -260,7 +263,7 @@ async def _produce_input(
 
 
 def _size_if_file(descriptor: int) -> int | None:
-    """The size of a file; None for a pipe or a terminal, whose end nobody knows."""
+    """Returns the size of a file, None for a pipe or a terminal."""
     status = os.fstat(descriptor)
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
@@ -268,7 +271,7 @@ def _size_if_file(descriptor: int) -> int | None:
 async def _write_pieces(
     writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int, name: str
 ) -> int:
-    """How many pieces there were; `before` of this input came earlier."""
+    """Writes the pieces, and returns their number. `before`: how many pieces of this input came earlier."""
     number = before
     for number, piece in enumerate(pieces, start=before + 1):
         try:

@@ -1,4 +1,4 @@
-"""Records to a broker, by the producer that applications use; `--as` makes it take the broker for an older one."""
+"""Writes records with the producer that applications use; for `--as` it believes that the broker is older."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .topic_lookup import TopicLookup
 
 RECORDS_PER_TURN = 256
 GIVE_UP_MS = 5_000
-"""What was read before a bad line has so long to be written; a broker that is gone is not waited for longer."""
+"""How long records that were read before a bad line have to be written, also if the broker is gone."""
 
 BATCHING = {"linger.ms": "5", "batch.size": "131072"}
 """A pipe brings records faster than batches of 16 KiB are sent one by one."""
@@ -38,12 +38,12 @@ HINTS = {
     "INVALID_RECORD": "A compacted topic takes no record without a key.",
     "TOPIC_AUTHORIZATION_FAILED": "The broker's ACLs do not let you write there.",
 }
-"""What to do next, by the code a record failed with."""
+"""The next step for the user, by the error code of a record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDestination:
-    """Where records go. `topic` and `partition` overrule what a record says; a partition below 0: the partitioner's."""
+    """Where records go. `topic` and `partition` override those of a record; partition -1: the partitioner chooses."""
 
     topic: str | None
     partition: int | None
@@ -60,10 +60,10 @@ class RecordDestination:
 
 
 class OlderBrokerConnections(Connections):
-    """Connections on which brokers seem to speak only some versions of Produce."""
+    """Connections that limit the Produce versions of brokers to those of an older one."""
 
     def __init__(self, produce: VersionRange, settings: ProducerSettings, clock: Clock, changed: object) -> None:
-        super().__init__(settings, clock, changed)  # type: ignore[arg-type]  # handed on as it came
+        super().__init__(settings, clock, changed)  # type: ignore[arg-type]  # passed on unchanged
         self._produce = produce
 
     def versions(self, node_id: int) -> VersionRanges:
@@ -73,7 +73,7 @@ class OlderBrokerConnections(Connections):
 
 
 class TimestampRemover:
-    """Takes the timestamp away from the record that is sent next, which the producer itself would not send."""
+    """An interceptor that removes the timestamp of a record while `next` is set; the producer always sets one."""
 
     def __init__(self) -> None:
         self.next = False
@@ -116,7 +116,7 @@ class RecordWriter:
                 return Dependencies(link=link)
 
         try:
-            # A producer with an interceptor sends each record by a longer way.
+            # An interceptor makes each send slower.
             interceptors = (self._untimed,) if is_untimed else ()
             self._producer = ForOlderBroker(bootstrap, interceptors=interceptors, configs=BATCHING | dict(settings))
         except ConfigError as fault:
@@ -124,7 +124,7 @@ class RecordWriter:
 
     @property
     def most_record_bytes(self) -> int:
-        """What one record may take."""
+        """The largest size of a record."""
         return self._producer.settings.max_request_size
 
     async def __aenter__(self) -> RecordWriter:
@@ -137,11 +137,11 @@ class RecordWriter:
             self._raise_failure()
 
     def shorten_timeouts(self) -> None:
-        """Give what was written until now a few seconds, instead of the time that a producer has."""
+        """At the end of the block, pending records get a few seconds instead of the delivery timeout."""
         self._is_hurried = True
 
     async def write(self, record: NewRecord) -> None:
-        """Returns when the record has its place in a batch. Raises: ValueError for what cannot be sent."""
+        """Returns when the record is in a batch. Raises: ValueError for a record that cannot be sent."""
         self._raise_failure()
         topic, partition = self._destination.topic_of(record), self._destination.partition_of(record)
         if record.headers and not self._form.has_headers:

@@ -1,4 +1,4 @@
-"""Stdin to records: pieces between delimiters, and what a piece says.
+"""Splits stdin into pieces at delimiters, and parses pieces into records.
 
 A piece is a value, or `key SEPARATOR value`, or a line of JSON (`record_json.py`). No piece may be longer than a bound,
 so an input without delimiters does not fill the memory. `--whole` takes all of stdin for one piece.
@@ -21,14 +21,14 @@ READ_BYTES = 262_144
 
 
 class DelimitedInput:
-    """Takes bytes as they come and gives out what lies between delimiters."""
+    """Splits incoming bytes at delimiters."""
 
     def __init__(self, delimiter: bytes, most_bytes: int) -> None:
         self._delimiter, self._most_bytes = delimiter, most_bytes
         self._held = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The pieces that are whole now. Raises: ValueError when one is too long."""
+        """Returns the pieces that `data` completes. Raises: ValueError when a piece is too long."""
         searched = max(0, len(self._held) - len(self._delimiter) + 1)
         self._held += data
         whole: list[bytes] = []
@@ -40,26 +40,26 @@ class DelimitedInput:
         return whole
 
     def rest(self) -> list[bytes]:
-        """What came after the last delimiter, if anything did."""
+        """Returns the bytes after the last delimiter as one piece, or no piece."""
         return [bytes(self._held)] if self._held else []
 
 
 class WholeInput:
-    """Takes bytes as they come and gives out all of them at the end."""
+    """Collects incoming bytes into one piece."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._held = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Nothing. Raises: ValueError when there is more than a record may have."""
+        """Returns no pieces. Raises: ValueError when there is more than fits into a record."""
         self._held += data
         if len(self._held) > self._most_bytes:
             raise ValueError(f"it is longer than {self._most_bytes} bytes; -X max.request.size=BYTES raises the limit")
         return []
 
     def rest(self) -> list[bytes]:
-        """All that came, also if it is nothing."""
+        """Returns all bytes as one piece, also if there are none."""
         return [bytes(self._held)]
 
 
@@ -68,7 +68,7 @@ Input = DelimitedInput | WholeInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRecordParser:
-    """Pieces as values, with a key before `separator` where there is one."""
+    """Parses pieces as values, or as keys and values if there is a `separator`."""
 
     separator: bytes | None = None
     null_value: bytes | None = None
@@ -78,7 +78,7 @@ class TextRecordParser:
     timestamp: int | None = None
 
     def parse_record(self, piece: bytes) -> NewRecord:
-        """What the piece says. Raises: ValueError without a separator."""
+        """Returns the record of a piece. Raises: ValueError if the separator is missing in it."""
         key, value = self.key, piece
         if self.separator is not None:
             key, found, value = piece.partition(self.separator)
@@ -94,13 +94,13 @@ class TextRecordParser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonRecordParser:
-    """Pieces as JSON; `headers` are added to each record's own, `timestamp` is for all."""
+    """Parses pieces as JSON. `headers` are added to each record's own; `timestamp` overrides theirs."""
 
     headers: tuple[Header, ...] = ()
     timestamp: int | None = None
 
     def parse_record(self, piece: bytes) -> NewRecord:
-        """What the piece says. Raises: ValueError that tells what is wrong."""
+        """Returns the record of a piece. Raises: ValueError with the fault in it."""
         given = record_from_json(piece)
         return NewRecord(
             topic=given.topic,
@@ -116,9 +116,9 @@ RecordParser = TextRecordParser | JsonRecordParser
 
 
 async def read_some(descriptor: int, name: str) -> bytes:
-    """What a file descriptor has next, b"" at its end. Raises: OSError, in which the input has that name.
+    """Returns the next bytes of a file descriptor, b"" at its end. Raises: OSError with `name` as its file name.
 
-    A thread reads, since a loop cannot wait for files; it is left behind when nothing more is wanted.
+    A daemon thread reads, since an event loop cannot wait for files; a cancelled read leaves it behind.
     """
     loop = asyncio.get_running_loop()
     found: asyncio.Future[bytes] = loop.create_future()

@@ -1,6 +1,6 @@
-"""The topics that are written to: looked up once, so that a wrong name or partition is an error at once.
+"""Looks up each topic once, so that a wrong name or partition is an error at once.
 
-A producer waits a minute for a topic or a partition that is not there, as it may come. A command had better ask.
+A producer would wait a minute for a missing topic or partition, since it may be created meanwhile.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ MAY_COME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
 
 
 class TopicLookup:
-    """Partitions of topics. Raises: CommandFailure from `check`."""
+    """Knows the partitions of topics. Raises: CommandFailure from `check_exists`."""
 
     def __init__(self, client: CommandClient) -> None:
         self._client = client
         self._partitions: dict[str, int] = {}
 
     def is_known(self, topic: str, partition: int | None) -> bool:
-        """Whether there is no need to ask."""
+        """Whether the topic is known to have the partition."""
         return (partition or 0) < self._partitions.get(topic, 0)
 
     def check_exists(self, topic: str, partition: int | None) -> None:
-        """Returns when the topic is there, created by the broker if it does that, and has the partition."""
+        """Returns when the topic exists, perhaps auto-created by the broker, and has the partition."""
         self._partitions[topic] = count = self._count_partitions(topic)
         if partition is not None and partition >= count:
             hint = f"Give it more with `stepdown topics alter {topic} -p {partition + 1}`."
@@ -48,12 +48,12 @@ class TopicLookup:
                 return len(found.partitions)
             if found.error_code not in MAY_COME or not left:
                 break
-            time.sleep(PAUSE_SECONDS)  # a topic that is being created is not there at once
+            time.sleep(PAUSE_SECONDS)  # creating a topic takes a moment
         hint = f"Create it with `stepdown topics create {topic}`." if found.error_code in MAY_COME else ""
         raise CommandFailure(f"topic {topic}: {describe_error(error_name(found.error_code), '')}", hint)
 
     def _check_a_leader_answers(self, topic: str, leaders: set[int]) -> None:
-        """Fails where no leader can be reached, which a producer would wait for by the minute."""
+        """Raises: CommandFailure if no leader can be reached; a producer would wait for minutes."""
         unreachable: CommandFailure | None = None
         for leader in sorted(leaders - {NO_LEADER}):
             try:

@@ -1,4 +1,4 @@
-"""`stepdown producer-perf`: the size and number of records come in, throughput and latency of writing them go out.
+"""`stepdown producer-perf`: writes records of a given size and number, and prints throughput and latency.
 
 With `--compare java` Kafka's own tool runs as well.
 """

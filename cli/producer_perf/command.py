@@ -1,7 +1,7 @@
-"""`stepdown producer-perf`: writes records as fast as asked and tells how fast that was.
+"""`stepdown producer-perf`: writes records at a given rate, and reports the rate and latency reached.
 
 Options are those of kafka-producer-perf-test.
-Latency is from `send` to acknowledgement, so it counts the wait in line, in the batch and for retries.
+Latency is measured from `send` to acknowledgement, so it includes the time in the batch and for retries.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def perf(
         key.replace("_", "."): text.strip() for key, text in parse_name_value_pairs(props or [], "--producer-props")
     }
     run = PerfOptions(
-        bootstrap=settings.pop(BOOTSTRAP_KEY, bootstrap),  # where Kafka's own tool takes it from
+        bootstrap=settings.pop(BOOTSTRAP_KEY, bootstrap),  # Kafka's own tool takes it from here
         topic=topic,
         records=records,
         record_bytes=record_bytes,
@@ -142,7 +142,7 @@ def perf(
 
 
 def _check_topic_exists(run: PerfOptions) -> None:
-    """Returns when a broker answers and has the topic: a producer would wait a minute for it, each record again.
+    """Returns when a broker answers and has the topic: a producer would wait a minute for each record.
 
     Raises: ConfigError for settings that no producer takes, CommandFailure.
     """
@@ -157,7 +157,7 @@ def _check_topic_exists(run: PerfOptions) -> None:
 
 
 def _settings_of(run: PerfOptions) -> dict[str, str]:
-    """Settings of the producer by Kafka's names; those of the command line win over the file."""
+    """Returns the producer's settings; the command line overrides the file."""
     return security_properties(run.command_config) | run.settings
 
 
@@ -189,7 +189,7 @@ async def _send_records(run: PerfOptions, *, quiet: bool) -> PerfReport:
             sending = 0
             for index in range(run.records):
                 if errors and isinstance(errors[-1], Timeout):
-                    break  # no broker takes records any more, and each of the others would wait as long
+                    break  # no broker accepts records any more, and each of the rest would wait as long
                 sending = index + 1
                 await _wait_for_throughput(run, index, started)
                 sent = time.perf_counter()
@@ -214,7 +214,7 @@ async def _send_records(run: PerfOptions, *, quiet: bool) -> PerfReport:
 
 
 def _make_value(size: int) -> bytes:
-    """Letters, as Kafka's tool sends them."""
+    """Returns random letters, as Kafka's tool sends them."""
     return bytes(random.Random(0).choices(range(65, 91), k=size))
 
 

@@ -20,14 +20,14 @@ SILENT_LOG = "org.slf4j:slf4j-nop:1.7.36"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaResult:
-    """What Kafka's own tool said at its end; CPU seconds are those of its whole run, the JVM's start included."""
+    """The last line of Kafka's own tool, and the CPU seconds of its whole run with the JVM's start."""
 
     summary: str
     cpu_seconds: float
 
     @property
     def per_second(self) -> float:
-        """Records per second; 0 where the tool told none."""
+        """Records per second, 0 if the summary has none."""
         found = re.search(r"([\d.]+) records/sec", self.summary)
         return float(found[1]) if found else 0.0
 
@@ -40,9 +40,9 @@ class JavaResult:
 
 
 def run_java_tool(arguments: Sequence[str]) -> JavaResult:
-    """What the tool made of the arguments.
+    """Runs the tool and returns its result.
 
-    Raises: CommandFailure where there is no such tool and no way to get it, or where it fails.
+    Raises: CommandFailure if the tool cannot be found or got, or if it fails.
     """
     command = [*_find_java_tool(), *arguments]
     before = getrusage(RUSAGE_CHILDREN)
@@ -56,7 +56,7 @@ def run_java_tool(arguments: Sequence[str]) -> JavaResult:
 
 
 def _find_java_tool() -> list[str]:
-    """The tool of a Kafka that is installed, or its class from Maven's jars where Java and Maven are."""
+    """Returns the command of the tool: from the PATH, or Java with jars from Maven. Raises: CommandFailure."""
     tool = next(filter(None, map(shutil.which, (f"{JAVA_TOOL}.sh", JAVA_TOOL))), None)
     if tool is not None:
         return [tool]

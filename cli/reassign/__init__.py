@@ -1,1 +1,1 @@
-"""`stepdown reassign`: partitions to other brokers, by the JSON that `kafka-reassign-partitions.sh` takes."""
+"""`stepdown reassign`: moves partitions to other brokers, by the JSON of `kafka-reassign-partitions.sh`."""

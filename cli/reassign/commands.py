@@ -1,4 +1,4 @@
-"""`stepdown reassign`: move partitions to other brokers, see how far that is, cancel it."""
+"""`stepdown reassign`: moves partitions to other brokers, verifies and cancels that."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HINTS = {
     "NO_REASSIGNMENT_IN_PROGRESS": "`stepdown reassign list` shows what is under way.",
     "CLUSTER_AUTHORIZATION_FAILED": "It takes ALTER on the cluster, and DESCRIBE to look; super.users may.",
 }
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 COMPLETE, UNDER_WAY, DIFFERENT = "complete", "under way", "different"
 
 
@@ -126,7 +126,7 @@ def cancel(
 
 
 def _find_replicas(client: CommandClient, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Sequence[int]]:
-    """Raises: CommandFailure for a partition that is not there."""
+    """Returns the present replicas of the partitions. Raises: CommandFailure for a missing one."""
     from ...client.operations.topics import describe_topics
 
     found = client.run(describe_topics(sorted({topic for topic, _ in partitions})))

@@ -1,8 +1,8 @@
-"""Which replicas partitions are to have, as JSON: what `kafka-reassign-partitions.sh` reads and writes.
+"""Reads and writes reassignment plans: the JSON of `kafka-reassign-partitions.sh`.
 
     {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}
 
-`log_dirs` may only say "any" for each replica: directories of a broker are not chosen here.
+`log_dirs` may only be "any" for each replica: this command does not choose directories of brokers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXAMPLE = '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "re
 
 
 def read_plan(file: Path) -> dict[TopicPartition, Sequence[int]]:
-    """The plan of a file, of stdin for `-`. Raises: CommandFailure."""
+    """Returns the plan in a file, or in stdin for `-`. Raises: CommandFailure."""
     try:
         data = _read_stdin() if str(file) == "-" else file.read_bytes()
         return parse_plan(json.loads(data))
@@ -38,7 +38,7 @@ def _read_stdin() -> bytes:
 
 
 def parse_plan(document: Any) -> dict[TopicPartition, Sequence[int]]:
-    """Raises: ValueError that says what is wrong."""
+    """Returns the replicas of each partition. Raises: ValueError that says what is wrong."""
     if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
         raise ValueError("there is no list of partitions")
     if document.get("version", VERSION) != VERSION:
@@ -72,7 +72,7 @@ def _is_number(value: Any) -> bool:
 
 
 def format_plan(plan: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """The plan as a line of JSON."""
+    """Returns the plan as a line of JSON."""
     partitions = [
         {"topic": topic, "partition": partition, "replicas": list(replicas)}
         for (topic, partition), replicas in sorted(plan.items())

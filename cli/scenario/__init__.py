@@ -1,1 +1,1 @@
-"""`stepdown scenario`: classics of what goes wrong, run and told step by step."""
+"""`stepdown scenario`: runs scenarios of faults and prints their events."""

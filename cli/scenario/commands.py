@@ -1,4 +1,4 @@
-"""`stepdown scenario`: lists and runs scenarios, those that come with stepdown or files of one's own."""
+"""`stepdown scenario`: lists and runs scenarios that come with stepdown, and runs files of the user."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is rand
 
 @contextmanager
 def _log_only_errors() -> Iterator[None]:
-    """What is logged of expected failures is in the time line."""
+    """Hides log lines below ERROR: the events of the scenario show expected failures."""
     log = logging.getLogger("stepdown")
     before = log.level
     log.setLevel(logging.ERROR)

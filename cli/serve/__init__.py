@@ -1,4 +1,4 @@
-"""`stepdown serve`: a command line comes in, a running broker and its log lines go out.
+"""`stepdown serve`: parses the command line and runs a broker, which logs to stderr.
 
 Only argparse is imported before the arguments have been parsed, and no Typer at all (docs/decisions/start-up.md).
 """

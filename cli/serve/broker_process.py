@@ -1,4 +1,4 @@
-"""`stepdown serve`: runs one broker until a signal stops it."""
+"""`stepdown serve`: runs a broker, or a cluster of them, until a signal stops it."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ log = logging.getLogger("stepdown")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerOptions:
-    """What the command line says; later ones win over the file and the environment."""
+    """The options of the command line; they override the file and the environment."""
 
     properties: Path | None = None
     flags: Sequence[Given] = ()
@@ -48,11 +48,11 @@ class BrokerOptions:
     racks: Sequence[str] = ()
     is_temporary: bool = False
     make_files: Callable[[], object] | None = None
-    """Makes files that the flags name, once nothing else keeps a broker from starting."""
+    """Makes the files that the flags name; called when all other checks before the start have passed."""
 
 
 def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> int:
-    """The process's exit code, once the broker has stopped. Raises: ConfigError, OSError, DiskFault."""
+    """Runs the broker until it stops, and returns the exit code. Raises: ConfigError, OSError, DiskFault."""
     configure_logging(options.log_format, options.log_level)
     limit_bytes = memory_limit_bytes()
     loaded = load_settings(options, environ)
@@ -96,7 +96,7 @@ def _check_before_start(loaded: StartupSettings, options: BrokerOptions, environ
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
-    """The settings, with memory budgets that fit into this process's limit. Raises: ConfigError."""
+    """Returns the settings, with memory budgets that fit into this process's limit. Raises: ConfigError."""
     limit_bytes = memory_limit_bytes()
     budgets = [] if limit_bytes is None else shrink_budgets_to_limit(limit_bytes, max(1, options.brokers))
     defaults = [*budgets, *_replication_factors(options.brokers)]
@@ -148,10 +148,10 @@ async def _run_cluster(
 
 
 def _make_stop_event(options: BrokerOptions) -> asyncio.Event:
-    """Set by the signals that ask the process to stop; of one that is temporary, also when its input ends."""
+    """Returns an event that is set by a stop signal, and for `--temporary` also at the end of stdin."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as it is by nohup
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores it
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     if options.is_temporary:
         from .temporary_process import call_at_end_of_input
@@ -163,7 +163,7 @@ def _make_stop_event(options: BrokerOptions) -> asyncio.Event:
 async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: frozenset[str]) -> int:
     stopping = _make_stop_event(options)
     broker = _make_broker(loaded, options)
-    if isinstance(broker, Broker):  # with a control port it goes on: a test starts the broker again
+    if isinstance(broker, Broker):  # with a control port the process goes on: a test starts the broker again
         broker.on_failed = stopping.set
     await broker.start()
     if isinstance(broker, Broker):
@@ -175,7 +175,7 @@ async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: froz
     print_greeting(_make_greeting(broker))
     await stopping.wait()
     if broker.has_failed:
-        await broker.kill()  # a disk that fails may keep a stop waiting; the next start recovers the logs
+        await broker.kill()  # with a failed disk a stop may hang; the next start recovers the logs
         return EXIT_FAILED
     log.info("stopping: finishing what is in flight")
     await broker.stop()
@@ -192,7 +192,7 @@ def _make_broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | C
 
 
 def _make_disk(options: BrokerOptions) -> "FaultyDisk":
-    """Temporary brokers never sync: after a power loss no test goes on anyway."""
+    """Returns the files of a broker; those of `--temporary` never sync, since no test survives a power loss."""
     from ...broker.faults.disk_faults import FaultyDisk
     from ...broker.faults.hard_linked_files import HardLinkedFiles
 

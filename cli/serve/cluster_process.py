@@ -16,7 +16,7 @@ from ...network.clock import Clock
 from ...storage.files.files import Files
 
 Load = Callable[[Sequence[str]], StartupSettings]
-"""The settings that the command line gives, with these `key=value` over them."""
+"""Returns the settings of the command line, overridden by `key=value` texts."""
 
 
 def make_cluster(
@@ -29,7 +29,7 @@ def make_cluster(
     files: Callable[[int], Files] | None = None,
     on_broker: Callable[[Broker], None] | None = None,
 ) -> BrokerCluster:
-    """Brokers 1 to n. Raises: ConfigError, DiskFault."""
+    """Returns a cluster of brokers 1 to n, not started. Raises: ConfigError, DiskFault."""
     members = {number: _make_settings_loader(number, loaded, load, racks) for number in range(1, brokers + 1)}
     return BrokerCluster(loaded.settings.log_dirs[0], members, clock=clock, files=files, on_broker=on_broker)
 
@@ -41,7 +41,7 @@ def make_cluster_with_control_port(
     racks: Sequence[str] = (),
     make_disk: Callable[[], FaultyDisk] = FaultyDisk,
 ) -> ControlledCluster:
-    """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
+    """Returns the same with one control port for the whole cluster. Raises: ConfigError, DiskFault."""
     settings = loaded.settings
     return ControlledCluster(
         partial(make_cluster, brokers, loaded, load, racks=racks),
@@ -52,7 +52,7 @@ def make_cluster_with_control_port(
 
 
 def load_settings_of_members(brokers: int, loaded: StartupSettings, load: Load) -> list[BrokerSettings]:
-    """Settings of brokers 1 to n. Raises: ConfigError."""
+    """Returns the settings of brokers 1 to n. Raises: ConfigError."""
     return [_make_settings_loader(number, loaded, load, ())(()).settings for number in range(1, brokers + 1)]
 
 

@@ -25,12 +25,12 @@ SECURITY_DIR = Path("stepdown-security")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The process's exit code, once the broker has stopped.
+    """Runs the broker until it stops, and returns the exit code.
 
     Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
     """
     given = make_parser().parse_args(arguments)
-    gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
+    gc.disable()  # until the broker is ready: imports and loading make no garbage
     with ExitStack() as stack:
         settings: list[str] = []
         if given.temporary:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _serve_by_arguments(given: argparse.Namespace, settings: Sequence[str]) -> int:
-    """`settings`: settings by default; those of the command line win over them."""
+    """Runs the broker and returns the exit code. `settings`: defaults that the command line overrides."""
     from .broker_process import BrokerOptions, serve
 
     rack = [Given("broker.rack", name, Origin("option --racks")) for name in given.racks[:1] if given.brokers == 1]
@@ -79,7 +79,7 @@ def _serve_by_arguments(given: argparse.Namespace, settings: Sequence[str]) -> i
 
 
 def settings_of_flags(listen: str, log_dirs: list[str], http: str, control: str = "", act_as: str = "") -> list[Given]:
-    """The settings that --listen, --log-dir, --http, --control and --act-as stand for."""
+    """Returns the settings that --listen, --log-dir, --http, --control and --act-as stand for."""
     flags = []
     if listen:
         flags.append(Given("listeners", f"PLAINTEXT://{listen}", Origin("option --listen")))
@@ -96,7 +96,7 @@ def settings_of_flags(listen: str, log_dirs: list[str], http: str, control: str 
 
 
 def make_parser() -> CommandParser:
-    """The command line."""
+    """Returns the parser of the command line."""
     parser = CommandParser(
         "stepdown serve",
         DESCRIPTION,
@@ -170,14 +170,14 @@ def _add_test_options(parser: CommandParser) -> None:
 
 
 def _parse_broker_count(text: str) -> int:
-    """How many brokers."""
+    """Returns the number of brokers. Raises: ArgumentTypeError."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_BROKERS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_BROKERS} expected, found {text!r}")
     return int(text)
 
 
 def _parse_rack_names(text: str) -> tuple[str, ...]:
-    """The names of racks."""
+    """Returns the names of racks."""
     names = tuple(text.split(","))
     if not all(names):
         raise argparse.ArgumentTypeError(f"names with commas between them expected, found {text!r}")
@@ -185,7 +185,7 @@ def _parse_rack_names(text: str) -> tuple[str, ...]:
 
 
 def _check_address(text: str) -> str:
-    """HOST:PORT, which becomes a listener; "" is the default."""
+    """Returns the HOST:PORT if it can be a listener; "" stands for the default."""
     try:
         parse_host_port(text.partition(",")[0] or ":0")
     except ValueError as fault:
@@ -194,7 +194,7 @@ def _check_address(text: str) -> str:
 
 
 def _parse_log_dir(path: str) -> str:
-    """A path that can be in log.dirs."""
+    """Returns the path if it can be in log.dirs."""
     if "," in path:
         raise argparse.ArgumentTypeError(
             f"{path!r} has a comma, at which log.dirs would end it; repeat --log-dir for each directory"
@@ -203,7 +203,7 @@ def _parse_log_dir(path: str) -> str:
 
 
 def _parse_user(text: str) -> tuple[str, str]:
-    """A user and the password; the text is not shown."""
+    """Returns user and password; error messages do not show the text."""
     name, colon, password = text.partition(":")
     if not (name and colon and password and name.isascii() and name.isprintable() and not set(name) & set(' ="\\;,')):
         raise argparse.ArgumentTypeError("expected NAME:PASSWORD")

@@ -1,4 +1,4 @@
-"""The event loop of a process that serves."""
+"""Runs the event loop of a broker or gateway process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import uvloop
 
 
 def run_in_loop(main: Coroutine[Any, Any, int]) -> int:
-    """What `main` returns. Raises: OSError when no loop can be made, as without descriptors, and what `main` raises."""
+    """Returns what `main` returns. Raises: OSError if no loop can be made, e.g. without free descriptors."""
     try:
         return uvloop.run(main)
     finally:
-        main.close()  # without a loop it was not begun, of which Python would warn after our sentence
+        main.close()  # else Python warns, after our message, that it was never awaited

@@ -1,4 +1,4 @@
-"""What a process that serves prints when it is ready, and its line on settings without effect."""
+"""The line that a broker or gateway prints when it is ready, and log lines on its settings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("stepdown")
 NAMED = 3
-"""Settings without effect that are named."""
+"""At most this many settings without effect are named."""
 
 
 def print_greeting(greeting: str) -> None:
-    """Print the greeting; a process whose stdout cannot be written serves all the same, and has it in its log."""
+    """Prints the greeting, or logs it if stdout cannot be written."""
     try:
         print(greeting, flush=True)
     except OSError as fault:
@@ -31,7 +31,7 @@ def print_greeting(greeting: str) -> None:
 
 
 def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> str:
-    """How many settings have no effect, the first of them, and the command that lists them."""
+    """Returns a line with the number of settings without effect, the first names, and a command that explains them."""
     keys = [remark.key for remark in remarks]
     named = ", ".join(keys[:NAMED]) + (", …" if len(keys) > NAMED else "")
     has = "setting has" if len(keys) == 1 else "settings have"
@@ -43,9 +43,9 @@ def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> st
 
 
 def summarize_broker(broker: Broker, layers: Layers, new: Container[str]) -> str:
-    """What a broker serves: directories, cluster and node id, topics, listeners with their protocols, HTTP.
+    """Returns a line with directories, cluster and node id, number of topics, listeners and the HTTP address.
 
-    `new`: directories that were not there before this start, perhaps since their path is mistyped.
+    `new`: directories that this start has created; they are marked, since a path may be mistyped.
     """
     protocols = {each.listener_name: each.protocol for each in broker.settings.listeners}
     listeners = ", ".join(

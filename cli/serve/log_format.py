@@ -1,9 +1,9 @@
-"""The broker's own log lines on stderr, for people or as JSON.
+"""Formats the broker's log lines on stderr, for people or as JSON.
 
     2026-11-21T09:41:07.123Z [warning] closing 127.0.0.1:40312 (client 'raw'): …  [stepdown.network.connection]
     {"timestamp": "2026-11-21T09:41:07.123Z", "level": "warning", "logger": "stepdown.broker…", "event": "…"}
 
-Plain `logging` formatters and no library: structlog brings rich and pygments along, 13 MB of a process that has 45.
+It uses plain `logging` formatters: structlog would import rich and pygments, 13 MB in a process that has 45.
 """
 
 import json
@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 RESET, BOLD, DIM = "\033[0m", "\033[1m", "\033[2m"
 COLOURS = {"warning": "\033[33m", "error": "\033[31m", "critical": "\033[31m"}
 CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
-"""Names that clients choose may hold them: a line break would begin a line that nobody wrote."""
+"""Escapes of control characters: names from clients may contain them, and a line break would forge a log line."""
 
 
 class ConsoleFormatter(logging.Formatter):
-    """A line a record, its trace below it; in colour where stderr is a terminal."""
+    """Formats a record as one line, with the traceback below it; in colour if stderr is a terminal."""
 
     def __init__(self, *, colours: bool) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class ConsoleFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line; `exception` holds the trace where there is one."""
+    """Formats a record as a line of JSON; `exception` has the traceback, if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = {

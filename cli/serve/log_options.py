@@ -1,4 +1,4 @@
-"""`--log-format` and `--log-level`, of what serves."""
+"""`--log-format` and `--log-level` of the broker and the gateway."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _choice_parser(choices: Sequence[str]) -> Callable[[str], str]:
-    """A type that takes one of `choices`, in any case."""
+    """Returns an argparse type that accepts one of `choices` in any case, and returns it in lower case."""
 
     def check(value: str) -> str:
         if value.lower() not in choices:

@@ -1,9 +1,9 @@
-"""`--tls` and `--user`: an authority, certificates, users, and what clients need, in a folder, for tests.
+"""`--tls` and `--user`: makes an authority, certificates and client settings in a folder, for tests.
 
     client.properties      settings of the newest Java clients, and of `stepdown produce`
     authority.pem, …       see testing/security/certificates.py
 
-They are made once and used again: a client keeps working when the broker is started again.
+They are made once and reused, so that clients keep working when the broker is restarted.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ ORIGIN = Origin("option --tls or --user")
 
 
 def security_settings(listen: str, folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> list[Given]:
-    """The settings that --tls and --user stand for."""
+    """Returns the settings that --tls and --user stand for."""
     listener = _make_secured_listener(folder, users, tls=tls)
     texts = {"listeners": f"{listener.protocol}://{listen}", "advertised.listeners": "", **listener.broker_settings()}
     return [Given(name, text, ORIGIN) for name, text in texts.items()]
@@ -49,6 +49,6 @@ def _write_properties(path: Path, texts: dict[str, str]) -> None:
 
 
 def _escape_non_ascii(letter: str) -> str:
-    """As Java reads properties: letters beyond ASCII as escapes of their UTF-16."""
+    """Returns the letter for a Java properties file: beyond ASCII it is an escape of its UTF-16."""
     units = letter.encode("utf-16-be")
     return letter if letter.isascii() else "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -1,4 +1,4 @@
-"""Looks for what keeps a broker from starting before anything is written: a start that fails leaves nothing."""
+"""Checks before anything is written whether brokers can start: a start that fails leaves nothing behind."""
 
 import logging
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ log = logging.getLogger("stepdown")
 
 
 def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None) -> None:
-    """`control` is for all of them. Raises: OSError for the first address that cannot be bound."""
+    """Binds each address for a moment; `control` is one for all brokers. Raises: OSError for the first that fails."""
     wanted: list[Endpoint | HostPort] = [] if control is None else [control]
     for settings in brokers:
         wanted += [*settings.listeners, settings.stepdown_http_listen]
@@ -28,9 +28,9 @@ def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None)
 
 
 def check_directories(brokers: Sequence[BrokerSettings]) -> frozenset[str]:
-    """Those that are not there yet: the broker makes them, as Kafka's does.
+    """Returns the log directories that do not exist yet; the broker makes them, as Kafka does.
 
-    Raises: DirectoryInUse, NotALogDirectory. A disk that fails is the broker's to judge.
+    Raises: DirectoryInUse, NotALogDirectory. The broker itself handles disks that fail.
     """
     files = Files()
     paths = dict.fromkeys(path for settings in brokers for path in settings.log_dirs)
@@ -45,7 +45,7 @@ def check_directories(brokers: Sequence[BrokerSettings]) -> frozenset[str]:
 
 
 def check_listener_files(brokers: Sequence[BrokerSettings], now_ms: int) -> None:
-    """Logs which certificates have ended, or have not begun.
+    """Logs the certificates that have expired or are not valid yet.
 
     Raises: DiskFault with every file of a listener that cannot be used.
     """

@@ -1,8 +1,7 @@
-"""`stepdown serve --temporary`: a broker that a test starts from any language, and that leaves nothing.
+"""`stepdown serve --temporary`: a broker that a test in any language starts, and that leaves nothing behind.
 
-It has free ports where none is given, a log directory that it removes, as certificates, and settings that suit tests.
-It ends when the pipe at its standard input is closed, as also happens when the process that started it
-ends or is killed.
+It uses free ports unless ports are given, has settings for tests, and removes its log directory and certificates.
+It ends when the pipe at its stdin is closed, so also when the process that started it ends or is killed.
 """
 
 import asyncio
@@ -24,13 +23,13 @@ READ_BYTES = 4096
 
 @contextmanager
 def temporary_directory() -> Iterator[str]:
-    """A log directory until the end of the block. Raises: OSError."""
+    """Yields a log directory, and removes it at the end of the block. Raises: OSError."""
     with tempfile.TemporaryDirectory(prefix="stepdown-", ignore_cleanup_errors=True) as folder:
         yield f"{folder}/data"
 
 
 def remove_certificates(folder: Path) -> None:
-    """What `--tls` and `--user` write, or a test in their place, and the folder if there is nothing else in it."""
+    """Removes the files of `--tls` and `--user` from the folder, and then the folder if it is empty."""
     for pattern in FILES:
         for file in folder.glob(pattern):
             file.unlink(missing_ok=True)
@@ -39,7 +38,7 @@ def remove_certificates(folder: Path) -> None:
 
 
 def call_at_end_of_input(act: Callable[[], object]) -> None:
-    """Have the running loop call it once, if standard input is a pipe: elsewhere its end says nothing."""
+    """Makes the running loop call `act` once when stdin ends, if stdin is a pipe; else the end means nothing."""
     mode = os.fstat(STDIN).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return

@@ -1,4 +1,4 @@
-"""`--bootstrap-server` and `--json`, which all commands on a running broker have, and the connection to that broker."""
+"""`--bootstrap-server` and `--json`, the options of all commands on a running broker, and the connection to it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ NO_HINTS: Mapping[str, str] = MappingProxyType({})
 def connect_client(
     bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS
 ) -> CommandClient:
-    """A client of a broker at HOST:PORT,…, as the file of `--command-config` says. Raises: CommandFailure."""
+    """Returns a client connected to a broker at HOST:PORT,…, with the security of `--command-config`.
+
+    Raises: CommandFailure.
+    """
     return connect_client_by_properties(bootstrap, security_properties(command_config), hints)
 
 
 def connect_client_by_properties(
     bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS
 ) -> CommandClient:
-    """The same, with the security that properties ask for. Raises: CommandFailure."""
+    """Returns the same, with the security of properties. Raises: CommandFailure."""
     from .command_client import CommandClient
 
     client = CommandClient(parse_addresses(bootstrap), load_security(properties), hints)
@@ -53,7 +56,7 @@ def connect_client_by_properties(
 
 
 def parse_addresses(bootstrap: str) -> list[HostPort]:
-    """Raises: CommandFailure."""
+    """Returns the addresses of HOST[:PORT],…. Raises: CommandFailure."""
     texts = [each.strip().rstrip("/") for each in bootstrap.split(",")]
     try:
         return [parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}") for text in texts]
@@ -64,7 +67,7 @@ def parse_addresses(bootstrap: str) -> list[HostPort]:
 
 
 def parse_http_address(text: str, option: str) -> HostPort:
-    """The address of an HTTP port; it may have http:// before it, and a path after it. Raises: CommandFailure."""
+    """Returns the address of an HTTP port; `text` may also be a URL. Raises: CommandFailure."""
     try:
         url = urlsplit(text if "://" in text else f"//{text}")
         if url.scheme not in ("", "http"):

@@ -1,7 +1,7 @@
 """`--command-config FILE`: how a command proves who it is and checks who answers, as Kafka's tools read it (KIP-1147).
 
-Of a client.properties the names that begin with `security.`, `ssl.` and `sasl.` count, with the values that a producer
-takes, and `bootstrap.servers`, which stands for --bootstrap-server; the rest says how a client works and is left out.
+Commands read the keys of a client.properties that begin with `security.`, `ssl.` and `sasl.`, with the values that a
+producer accepts, and `bootstrap.servers` as the default of --bootstrap-server. They ignore all other keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BOOTSTRAP_KEY = "bootstrap.servers"
 
 
 def _take_bootstrap(context: typer.Context, file: Path | None) -> Path | None:
-    """Have the file's `bootstrap.servers`, and no other file's, be the default of --bootstrap-server."""
+    """Makes the file's `bootstrap.servers` the default of --bootstrap-server, and returns the file."""
     if file is not None:
         found = read_properties(file).get(BOOTSTRAP_KEY)
         context.default_map = {"bootstrap": found} if found else {}
@@ -45,13 +45,13 @@ PREFIXES = ("security.", "ssl.", "sasl.")
 
 
 def security_properties(file: Path | None) -> dict[str, str]:
-    """What the file says of security, by Kafka's names; nothing without a file. Raises: CommandFailure."""
+    """Returns the security properties of the file, none without a file. Raises: CommandFailure."""
     given = {} if file is None else read_properties(file)
     return {key: text for key, text in given.items() if key.startswith(PREFIXES)}
 
 
 def read_properties(file: Path) -> dict[str, str]:
-    """All that the file says. Raises: CommandFailure."""
+    """Returns all properties of the file. Raises: CommandFailure."""
     try:
         given = parse_properties(decode(file.read_bytes()))
     except OSError as fault:
@@ -62,7 +62,7 @@ def read_properties(file: Path) -> dict[str, str]:
 
 
 def load_security(properties: Mapping[str, str]) -> SecuritySettings | None:
-    """What they ask for, certificates read; None where they say nothing. Raises: CommandFailure."""
+    """Returns the security settings, with certificates read; None without properties. Raises: CommandFailure."""
     if not properties:
         return None
     from ...client.security.settings import OAUTHBEARER, parse_security

@@ -1,4 +1,4 @@
-"""The commands' client: faults as `CommandFailure`, with what to do next."""
+"""The commands' client, which raises faults as `CommandFailure` with the next step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .stop_signals import StopSignals
 T = TypeVar("T")
 CLIENT_ID = "stepdown-cli"
 GOODBYE_S = 2.0
-"""How long each answer is waited for after a signal has ended the command."""
+"""The longest wait for each response after a signal has ended the command."""
 SECURITY_HINT = "A TLS or SASL listener takes --command-config FILE, a client.properties that says how."
 ADVERTISED_HINT = (
     "{} answered, and names {} to its clients: set advertised.listeners of that broker to an address that is reached "
@@ -42,9 +42,9 @@ HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows wha
 
 
 class CommandClient(BlockingClient):
-    """Asks the brokers of one cluster. `hints`: what to do next, by the error that a broker answered.
+    """Sends requests to the brokers of one cluster. `hints`: the next step for the user, by error code.
 
-    `stopping`: signals that end a wait. Each request after one, such as LeaveGroup, may take `GOODBYE_S`.
+    `stopping`: signals that end a wait. Each request after a signal, such as LeaveGroup, may take `GOODBYE_S`.
 
     Raises: CommandFailure from every method, SignalStop from `run`.
     """
@@ -95,5 +95,5 @@ class CommandClient(BlockingClient):
 
 
 def is_broken_connection(failure: CommandFailure) -> bool:
-    """Whether no broker answered, or not to the end: another try may go better."""
+    """Whether no broker answered, or the connection broke: another try may succeed."""
     return isinstance(failure.__cause__, ConnectionBroken | NoAnswer | Unreachable)

@@ -22,7 +22,7 @@ EXIT_INTERRUPTED = 130
 ADDRESS_HINT = "Take another with --listen HOST:PORT, for the page with --http HOST:PORT, or end what listens there."
 MAKE_ADDRESS_HINT = "Take another with `make serve LISTEN=HOST:PORT`, or end what listens there."
 MAKE_VARIABLE = "SERVED_BY_MAKE"
-"""`make serve` sets it: who types that has no options."""
+"""Set by `make serve`, whose user cannot pass options."""
 OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
@@ -35,14 +35,14 @@ OTHER_NAMES = {
     "reset": ("reset-offsets",),
     "set": ("alter",),
 }
-"""Commands below others, by names that they have elsewhere."""
+"""Subcommands of stepdown, by the names that users may know from other tools."""
 PLAIN = {
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
     "Input should be a valid number, unable to parse string as a number": "expected a number",
     "Input should be greater than or equal to": "expected at least",
     "Input should be less than or equal to": "expected at most",
 }
-"""Words of Typer's library for what a value is not."""
+"""Plain words for the messages of Typer's library on values."""
 EXTRAS = {
     "cryptography": "security",
     "jks": "security",
@@ -61,11 +61,11 @@ EXTRAS = {
     "jsonschema_rs": "values",
     "kazoo": "migrate",
 }
-"""Modules that only some commands need, and the extra that brings each."""
+"""The extra that installs each module that only some commands need."""
 
 
 def report_failure(fault: BaseException) -> int:
-    """Say what happened, and return the status of the process."""
+    """Reports the fault on stderr, and returns the exit status."""
     if isinstance(fault, SystemExit):
         return _obey_exit(fault)
     if isinstance(fault, KeyboardInterrupt):
@@ -90,13 +90,13 @@ def report_failure(fault: BaseException) -> int:
 
 
 def finish_output(status: int) -> int:
-    """Flush stdout; return `status`, or that of a failure if the output could not be written."""
+    """Flushes stdout; returns `status`, or that of a failure if the output could not be written."""
     unwritten = flush_output()
     return status if unwritten is None else _report_lost_output(unwritten)
 
 
 def failure_of(fault: BaseException) -> CommandFailure:
-    """The sentence and the hint for a fault."""
+    """Returns the message and the hint for a fault."""
     if isinstance(fault, CommandFailure):
         return fault
     if isinstance(fault, ModuleNotFoundError):
@@ -143,7 +143,7 @@ def _report_lost_output(fault: OSError) -> int:
 
 
 def _is_output_failure(fault: OSError) -> bool:
-    """Whether writing to stdout failed: an error of a file has its name. A stdout without a buffer flushes no error."""
+    """Whether writing to stdout failed. Errors of files have a file name; an unbuffered stdout flushes no error."""
     return fault.filename is None and fault.errno in OUTPUT_ERRNOS
 
 
@@ -161,7 +161,7 @@ def _show_usage(fault: BaseException) -> int:
 
 
 def _commands_hint(fault: BaseException) -> str:
-    """What there is, where a command has no command of that name; that of another name for it first."""
+    """Returns a list of the subcommands for an unknown one, with the most similar first; "" for other faults."""
     message, context = str(getattr(fault, "message", "")), getattr(fault, "ctx", None)
     if not message.startswith("No such command") or context is None:
         return ""
@@ -175,7 +175,7 @@ def _commands_hint(fault: BaseException) -> str:
 
 
 def _argument_hint(fault: BaseException) -> str:
-    """Where `--topic` is asked for: the command takes topics without an option."""
+    """Returns a hint that the command takes TOPIC without an option if `--topic` is unknown; else ""."""
     asked, context = str(getattr(fault, "option_name", "")), getattr(fault, "ctx", None)
     if not asked.startswith("--") or context is None:
         return ""

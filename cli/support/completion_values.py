@@ -1,4 +1,4 @@
-"""What a shell is offered for names of topics, groups and settings: those of the broker that the line names."""
+"""Completions of topics, groups and settings; names come from the broker of the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 TIMEOUT_S = 1.0
-"""Somebody waits at the keyboard."""
+"""Short, since a user waits for the completion."""
 
 
 def complete_topics(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -38,7 +38,7 @@ def complete_topic_settings(incomplete: str) -> list[str]:
 def _find_candidates(
     ctx: typer.Context, begin: str, operation: Callable[[], Any], name_of: Callable[[Any], str]
 ) -> list[str]:
-    """Nothing where no broker answers: what a shell shows has no place for faults."""
+    """Returns the names that begin with `begin`, none if no broker answers: completion cannot show faults."""
     from ...client.blocking_client import BlockingClient
     from ...client.errors import ClientError
     from ...client.security.settings import OPEN

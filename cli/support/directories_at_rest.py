@@ -1,6 +1,6 @@
-"""Log directories that no broker has open, opened and closed in order as a broker does.
+"""Opens and closes log directories that no broker has open, in the same way as a broker.
 
-Its locks, recovery and take-over happen, but nothing is served and nothing periodic runs, so that nothing is deleted.
+Locks, recovery and take-over happen; no client is served and no periodic task runs, so that nothing is deleted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .failures import EXIT_BAD_USAGE, CommandFailure
 def load_settings_for(
     log_dirs: Sequence[str], properties: Path | None, overrides: Mapping[str, object] | None = None
 ) -> StartupSettings:
-    """The settings of a broker over these directories; `overrides` come before the file's.
+    """Returns the settings of a broker with these directories; `overrides` override those of the file.
 
-    Raises: CommandFailure, also where the file names more directories: what the others have would count as gone.
+    Raises: CommandFailure, also if the file names more directories: partitions in those would count as lost.
     """
     given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
     try:
@@ -42,7 +42,7 @@ def load_settings_for(
 def open_at_rest(
     log_dirs: Sequence[str], properties: Path | None, locked_hint: str, overrides: Mapping[str, object] | None = None
 ) -> Iterator[Broker]:
-    """A broker that is not started, over these directories; `overrides` are settings that come before the file's.
+    """Yields a broker with these directories open, not started; `overrides` override settings of the file.
 
     Raises: CommandFailure when they cannot be opened.
     """

@@ -1,6 +1,6 @@
-r"""Escapes in what separates records, keys and fields on the command line: \n \t \r \0 \\ and \xHH.
+r"""Escapes of separators on the command line: \n \t \r \0 \\ and \xHH.
 
-What is shown has them for the characters that a terminal obeys.
+In output, control characters, which a terminal would obey, are shown as such escapes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from unicodedata import category
 
 ESCAPES: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 OBEYED: Final = ("Cc", "Cf", "Zl", "Zp")
-"""Categories of the characters that move the cursor, colour, or turn the direction of writing."""
+"""Unicode categories of characters that move the cursor, set colours, or turn the direction of writing."""
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
 
 
 def unescape(text: str) -> bytes:
-    """The bytes that the text stands for. Raises: ValueError for an escape that is none of ours."""
+    """Returns the bytes that the text stands for. Raises: ValueError for an unknown escape."""
     found = bytearray()
     at = 0
     for match in _ESCAPE.finditer(text):
@@ -33,13 +33,13 @@ def unescape(text: str) -> bytes:
 
 
 def escape(data: bytes) -> str:
-    """Return the text that stands for the bytes, in quotation marks, for messages."""
+    """Returns the bytes as text with escapes, in quotation marks, for messages."""
     text = data.decode(errors="backslashreplace")
     return '"' + "".join(each if each.isprintable() else _escape_of(each) for each in text) + '"'
 
 
 def escape_control_characters(text: str, kept: str = "") -> str:
-    """The text without what a terminal obeys, but for the characters `kept`: names come from clients and brokers."""
+    """Returns the text with control characters escaped, except those in `kept`: names come from clients and brokers."""
     return "".join(each if each in kept or category(each) not in OBEYED else repr(each)[1:-1] for each in text)
 
 

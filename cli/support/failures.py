@@ -1,4 +1,4 @@
-"""What a command says when it cannot do its work: what went wrong, and what to do next."""
+"""The failure of a command: what went wrong, and the next step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EMPTY_NAME = '""'
 
 
 class CommandFailure(Exception):
-    """A command that cannot go on; `hint` tells the next step, "" where there is none to tell."""
+    """Ends a command. `hint`: the next step for the user, or ""."""
 
     def __init__(self, message: str, hint: str = "", exit_code: int = EXIT_FAILED) -> None:
         super().__init__(message)
@@ -23,8 +23,7 @@ class CommandFailure(Exception):
 
 
 def raise_failures(failures: Sequence[tuple[str, str, str]], hints: Mapping[str, str]) -> None:
-    """Ends the command if there are any, with their names, errors and messages ("" where the broker gave none), and
-    what `hints` know of the errors."""
+    """Raises CommandFailure if there are failures (name, error code, message). `hints`: next step by error code."""
     if not failures:
         return
     from ...client.errors import describe_error

@@ -1,4 +1,4 @@
-"""NAME=VALUE on the command line."""
+"""Parses NAME=VALUE on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .failures import EXIT_BAD_USAGE, CommandFailure
 
 
 def parse_name_value_pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
-    """Each text in two at its first `=`, the name without spaces around it. Raises: CommandFailure."""
+    """Splits each text at its first `=`, and strips the name. Raises: CommandFailure."""
     found = []
     for text in texts:
         name, equals, value = text.partition("=")

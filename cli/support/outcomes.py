@@ -1,4 +1,4 @@
-"""What commands say of each of the things that they changed."""
+"""Prints the outcome of a change for each changed name."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def print_outcomes(
     kind: str = "name",
     accepted: Collection[str] = (),
 ) -> None:
-    """A line for each that is `done`, or JSON in which `kind` is the key of its name. Exits with 1 if any failed.
+    """Prints "NAME: `done`" for each success, or JSON with `kind` as the key of the name. Exits with 1 on failures.
 
-    Errors in `accepted`, such as TOPIC_ALREADY_EXISTS, are no failure: those are shown as "is there already".
+    Error codes in `accepted`, such as TOPIC_ALREADY_EXISTS, are no failures: they are shown as "is there already".
     """
     failed = [each for each in outcomes if each.failed and each.error not in accepted]
     if as_json:
@@ -40,5 +40,5 @@ def print_outcomes(
 
 
 def raise_failed_outcomes(outcomes: Sequence[Outcome], hints: Mapping[str, str]) -> None:
-    """Ends the command if one of them failed, with what `hints` know of the errors."""
+    """Raises CommandFailure if one of them failed. `hints`: the next step by error code."""
     raise_failures([(each.name, each.error, each.message) for each in outcomes if each.failed], hints)

@@ -1,5 +1,5 @@
-"""What a process that serves asks of the system: descriptors, and memory that goes back when it is freed; and of
-Python: that its threads and its garbage collector hold the event loop for short times.
+"""Settings of a broker or gateway process: more descriptors, a malloc that returns freed memory to the system, and
+threads and a garbage collector that hold the event loop only for short times.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ M_ARENA_MAX = -8
 KEPT_BLOCK_BYTES = 1 << 20
 
 THREAD_TURN_S = 0.0005
-"""A tenth of Python's own: what a request waits at most for a worker that is between two compiled loops. While a log is
-cleaned the 99th percentile of produce requests is half of what it was."""
+"""A tenth of Python's default: a request waits at most this long for a worker thread between two compiled loops. It
+halves the 99th percentile of produce requests while a log is cleaned."""
 
 COLLECT_AFTER = (2_000, 10, 2_000)
-"""By default a full garbage collection comes after some 70,000 new objects and takes 100 ms with 9,000 partitions,
-several times a second while long requests come. Reference counting frees almost everything here without it."""
+"""By default a full garbage collection comes after some 70,000 new objects: several times a second for large requests,
+and 100 ms long with 9,000 partitions. Reference counting frees almost everything here without it."""
 
 
 def allow_open_files() -> None:
@@ -33,10 +33,10 @@ def allow_open_files() -> None:
 
 
 def make_malloc_return_memory() -> None:
-    """Has glibc give back what is freed; other C libraries are left as they are.
+    """Makes glibc return freed memory to the system; does nothing with other C libraries.
 
-    As it comes, each worker thread gets an arena of its own that keeps what its largest batch took, and a large block
-    that was freed once teaches malloc to keep such blocks for ever.
+    By default, each worker thread has its own arena, which keeps the memory of its largest batch, and malloc keeps
+    large blocks after the first one was freed.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -46,12 +46,12 @@ def make_malloc_return_memory() -> None:
 
 
 def shorten_switch_interval() -> None:
-    """Has a worker that runs Python let the event loop go on after half a millisecond."""
+    """Makes a worker thread that runs Python yield to the event loop after half a millisecond."""
     sys.setswitchinterval(THREAD_TURN_S)
 
 
 def collect_garbage_seldom() -> None:
-    """Starts the garbage collector once the process is ready: what was imported and made so far stays, and is much with
+    """Enables the garbage collector with rare runs. It ignores all present objects, which stay, and which are many with
     thousands of partitions.
     """
     gc.freeze()

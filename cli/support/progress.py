@@ -1,4 +1,4 @@
-"""How far a long command is: one line on the terminal, and nothing where stderr goes elsewhere."""
+"""Shows the progress of a long command in one line on stderr, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def show_progress(name: str, total_bytes: int | None, *, prints: bool) -> Iterator[Callable[[int], None]]:
-    """Within the block what is given back takes how many bytes are done; None: nobody knows how many there are.
+    """Yields a function that takes the number of bytes done. `total_bytes`: None if unknown.
 
-    A command that `prints` to the same terminal shows no line: what it prints tells how far it is.
+    If the command `prints` to the same terminal, there is no line: its output shows the progress.
     """
     if not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda done: None

@@ -19,12 +19,12 @@ from ...client.versions import ANY_VERSION, VersionRange
 from .failures import EXIT_BAD_USAGE, CommandFailure
 
 NAMES_BY_FETCH_UP_TO = 12
-"""Fetch names topics up to here, and by their ids from v13 on."""
+"""The last version of Fetch that names topics; later ones have topic ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFormat:
-    """What a client of some age can write and read."""
+    """A record format, and the versions of Produce and Fetch that carry it."""
 
     name: str
     produce: VersionRange
@@ -44,7 +44,7 @@ FORMATS: Final = {
 NEWEST: Final = RecordFormat(
     name="", produce=ANY_VERSION, fetch=(ANY_VERSION[0], NAMES_BY_FETCH_UP_TO), has_headers=True
 )
-"""Whatever the broker has: nothing was asked for."""
+"""Any format of the broker: the default without `--as`."""
 
 AsFormat = Annotated[
     str | None, typer.Option("--as", metavar="v0|v1|v2", help="Use this record format, and API versions of its time.")
@@ -52,7 +52,7 @@ AsFormat = Annotated[
 
 
 def parse_record_format(name: str | None) -> RecordFormat:
-    """The format that `--as` names. Raises: CommandFailure."""
+    """Returns the format that `--as` names. Raises: CommandFailure."""
     if name is None:
         return NEWEST
     if name not in FORMATS:

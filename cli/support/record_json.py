@@ -1,11 +1,11 @@
-"""A record as a line of JSON, the same for `consume --json` and `produce --json`.
+"""Converts records to and from lines of JSON, for `consume --json` and `produce --json`.
 
     {"topic": "orders", "partition": 0, "offset": 7, "timestamp": 1700000000000, "timestampType": "CreateTime",
      "key": "k", "value": {"base64": "/wA="}, "headers": [{"key": "trace", "value": null}]}
 
 Bytes that are UTF-8 are a string, others an object with their base64. null is null, so a tombstone is not an empty
-value. A timestamp of -1 says that the record has none. When read, only "value" has to be there; offset and
-timestampType say where a record came from and are not written again.
+value. A timestamp of -1 means no timestamp. On reading, only "value" is required; offset and timestampType of the
+source are ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Bytes = bytes | memoryview | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """A record to write. `topic`, `partition` and `timestamp` are None where the line does not say."""
+    """A record to write. `topic`, `partition` and `timestamp` are None if the line has none."""
 
     topic: str | None = None
     partition: int | None = None
@@ -44,7 +44,7 @@ class NewRecord:
 
 
 def record_to_json(topic: str, partition: int, record: Record) -> str:
-    """The record as JSON, without a line feed."""
+    """Returns the record as JSON, without a line feed."""
     values = {
         "topic": topic,
         "partition": partition,
@@ -59,7 +59,7 @@ def record_to_json(topic: str, partition: int, record: Record) -> str:
 
 
 def record_from_json(line: bytes) -> NewRecord:
-    """The record of a line. Raises: ValueError that says what is wrong with it."""
+    """Returns the record of a line. Raises: ValueError that says what is wrong with the line."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as fault:

@@ -1,4 +1,4 @@
-"""Standard input, output and error of the process, also where they were closed or cannot be written.
+"""Standard input, output and error of the process, also if they were closed or cannot be written.
 
 | descriptor | when it was closed |
 |---|---|
@@ -6,7 +6,7 @@
 | 1 | writing fails, as `/dev/full` does: what was asked for cannot be shown |
 | 2 | what is written is dropped |
 
-In none of these may a file or a socket that is opened later take the number.
+In each case no file or socket that is opened later may get the number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FLAGS_WHEN_CLOSED = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 def open_missing_streams() -> None:
-    """Give /dev/null to those of the descriptors 0 to 2 that are closed, with the access of the table above."""
+    """Opens /dev/null for each closed descriptor from 0 to 2, with the access of the table above."""
     for descriptor, flags in enumerate(_FLAGS_WHEN_CLOSED):
         try:
             os.fstat(descriptor)
@@ -30,7 +30,7 @@ def open_missing_streams() -> None:
 
 
 def flush_output() -> OSError | None:
-    """The fault for which stdout cannot be written; None when all of it has been."""
+    """Flushes stdout. Returns the error if it cannot be written, else None."""
     try:
         sys.stdout.flush()
     except OSError as fault:
@@ -39,7 +39,7 @@ def flush_output() -> OSError | None:
 
 
 def discard_output() -> None:
-    """Drop what stdout still holds and will be given: Python would complain of it at its end."""
+    """Drops the buffered and all later output: Python would report a failed flush at its exit."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -49,7 +49,7 @@ def discard_output() -> None:
 
 
 def print_error(text: str) -> None:
-    """Print to stderr, control characters escaped; where that fails the exit status has to do."""
+    """Prints to stderr, with control characters escaped. If that fails, only the exit status shows the error."""
     from .escape_sequences import escape_control_characters
 
     try:

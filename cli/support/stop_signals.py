@@ -1,4 +1,4 @@
-"""^C, SIGTERM and SIGHUP: they end a command in order, or when it has done what it is at."""
+"""Handles ^C, SIGTERM and SIGHUP: they end a command with its cleanup, or after its current work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import monotonic
 from types import FrameType, TracebackType
 
 ONE_TIME_S = 0.5
-"""Signals so close together are one: `timeout` sends its own to the process, then to the group that it is in."""
+"""Signals within this time count as one: `timeout` sends one to the process, and another to its group."""
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -19,18 +19,18 @@ class SignalStop(BaseException):
 
 
 def end_as_by_interrupt(number: int) -> None:
-    """Does as ^C: temporary files and child processes of a command go with it. Raises: SystemExit.
+    """Acts like ^C, so that temporary files and child processes of a command are removed. Raises: SystemExit.
 
-    It is no KeyboardInterrupt, of which Python may die by SIGINT though it was caught: where an `exec` was interrupted.
+    It raises no KeyboardInterrupt: if that interrupts an `exec`, Python may die by SIGINT although it was caught.
     """
     on_interrupt = signal.getsignal(signal.SIGINT)
     if not callable(on_interrupt) or on_interrupt is signal.default_int_handler:
         raise SystemExit(128 + number)
-    on_interrupt(number, None)  # that of asyncio cancels its main task
+    on_interrupt(number, None)  # the handler of asyncio cancels the main task
 
 
 def signals_with_default_action() -> list[signal.Signals]:
-    """Of SIGTERM and SIGHUP, those that would end the process at once and leave its temporary files and children."""
+    """Returns those of SIGTERM and SIGHUP with the default action, which ends the process without cleanup."""
     return [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
 
 
@@ -58,7 +58,7 @@ class StopSignals:
 
     @contextmanager
     def end_wait_on_signal(self) -> Iterator[None]:
-        """Within this block the first signal ends what is waited for. Raises: SignalStop."""
+        """Within this block the first signal raises SignalStop, which ends a wait."""
         self._ends_waits = True
         try:
             yield

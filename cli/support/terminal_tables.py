@@ -18,8 +18,8 @@ GAP = "  "
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Sequence[str] = (), most_columns: int | None = None
 ) -> None:
-    """Print rows under their columns; `numeric` columns are aligned at the right. What is long goes on in the next
-    line of its column where the table is wider than the terminal, or elsewhere than `most_columns`."""
+    """Prints rows under their columns; `numeric` columns are aligned at the right. If the table is wider than the
+    terminal, or without a terminal than `most_columns`, long cells are folded."""
     cells = [[*columns], *([escape_control_characters(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(_terminal_width, column)) for column in zip(*cells, strict=True)]
     right = [column in numeric for column in columns]
@@ -55,7 +55,7 @@ def _pad_row(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -
 
 
 def _terminal_width(cell: str) -> int:
-    """Columns of a terminal."""
+    """Returns the width in columns of a terminal."""
     if cell.isascii():
         return len(cell)
     return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in cell)

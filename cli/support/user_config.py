@@ -1,8 +1,8 @@
-"""The file that says where the broker is and how to log in, for commands that are not told.
+"""Finds the user's file with the address of the broker and the login, for commands without these options.
 
     ~/.config/stepdown/client.properties, or $XDG_CONFIG_HOME/stepdown/client.properties, or what STEPDOWN_CONFIG names
 
-It stands for --command-config, and is not read where that or STEPDOWN_COMMAND_CONFIG names another file.
+It is the default of --command-config and STEPDOWN_COMMAND_CONFIG.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ VARIABLE = "STEPDOWN_CONFIG"
 
 
 def find_user_config() -> dict[str, str]:
-    """Defaults by the names of parameters; none without a file."""
+    """Returns the file as the default of the parameter `command_config`; nothing if there is no file."""
     named = os.environ.get(VARIABLE, "")
     file = Path(named) if named else _config_home() / "stepdown" / "client.properties"
     return {"command_config": str(file)} if named or file.exists() else {}

@@ -1,4 +1,4 @@
-"""What Kafka kept in a ZooKeeper that is named on the command line: a live one, or its data directory at rest."""
+"""Reads Kafka's data from the ZooKeeper of the command line: a live one, or its data directory at rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .failures import CommandFailure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZookeeperReading:
-    """What was read of a ZooKeeper: the cluster, the name of the place, notes on what was skipped, and gaps."""
+    """The result of reading a ZooKeeper. `notes`: what was skipped. `gaps`: what may be missing or out of date."""
 
     cluster: KafkaCluster
     name: str
@@ -24,7 +24,7 @@ class ZookeeperReading:
 
 
 def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) -> ZookeeperReading:
-    """Reads from running `hosts` or from `data` directories; of several clusters, the one with the id.
+    """Reads from running `hosts` or from `data` directories. With several clusters there, `cluster_id` chooses one.
 
     Raises: CommandFailure.
     """
@@ -48,7 +48,7 @@ def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) 
 
 
 def _describe_sessions(cluster: KafkaCluster) -> list[str]:
-    """A line where brokers have a session: with a live ZooKeeper they run, or ended within its session timeout."""
+    """Returns a line if brokers have a session: they run, or have ended within the session timeout."""
     if not cluster.registered:
         return []
     return [

@@ -1,4 +1,4 @@
-"""`stepdown topics adopt`: says what the settings of topics are that were taken over without them."""
+"""`stepdown topics adopt`: gives settings to topics that were taken over without them."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def adopt(
 
 
 def _check_sources(options: Sequence[str]) -> None:
-    """Raises: CommandFailure where settings come from nowhere, or from two places."""
+    """Raises: CommandFailure if there is no source of settings, or more than one."""
     if not options:
         raise CommandFailure("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
     if len(options) > 1:
@@ -142,7 +142,7 @@ def _check_sources(options: Sequence[str]) -> None:
 
 
 def _read_zookeeper(zookeeper: str | None, zookeeper_data: str | None, log_dirs: Sequence[str]) -> KafkaCluster | None:
-    """What ZooKeeper has of the cluster of these directories; None without one. Raises: CommandFailure."""
+    """Returns the cluster of these directories in ZooKeeper; None without a ZooKeeper. Raises: CommandFailure."""
     from ...storage.directories.meta_properties import read_meta_properties
     from ...storage.files.files import Files
     from ..support.zookeeper_reading import read_zookeeper
@@ -180,9 +180,9 @@ def _open_directories(
     *,
     dry_run: bool,
 ) -> Iterator[TopicPlace]:
-    """The topics of directories, which are only read for a dry run, or where one is not there.
+    """Yields the topics of directories; a dry run only reads them.
 
-    Raises: CommandFailure.
+    Raises: CommandFailure, also if a selected topic is not there; then nothing is written.
     """
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ..support.directories_at_rest import load_settings_for, open_at_rest
@@ -216,7 +216,7 @@ def _connect_to_topics(bootstrap: str, command_config: Path | None, selection: T
 
 
 def internal_partition_counts(described: ToolOutput) -> dict[str, int]:
-    """The numbers of partitions by which groups and transactions are found, of internal topics that files name."""
+    """Returns the partition counts of internal topics in `described`; they place groups and transactions."""
     from ...broker.metadata.topic_rules import INTERNAL_TOPICS
 
     return {
@@ -227,7 +227,7 @@ def internal_partition_counts(described: ToolOutput) -> dict[str, int]:
 
 
 def read_tool_output(paths: Sequence[Path]) -> ToolOutput | None:
-    """What all files say together; None without any. Raises: CommandFailure."""
+    """Returns the merged content of all files; None without files. Raises: CommandFailure."""
     if not paths:
         return None
     from .kafka_tool_output import NotUnderstood, ToolOutput
@@ -248,7 +248,7 @@ def read_tool_output(paths: Sequence[Path]) -> ToolOutput | None:
 
 
 def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
-    """Changes one topic after the other, and fails at the end for those that could not be."""
+    """Adopts all topics one by one. Raises: CommandFailure at the end if some failed."""
     outcomes = [place.adopt(each) for each in adoptions]
     for each, outcome in zip(adoptions, outcomes, strict=True):
         if not outcome.failed:
@@ -257,7 +257,7 @@ def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
 
 
 def describe_adoption(place: TopicPlace, each: Adoption) -> str:
-    """What would change, and how many records would go at once."""
+    """Returns a line with the new settings and the number of records that they would delete at once."""
     from .adoption import preview_deletions
 
     try:

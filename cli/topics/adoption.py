@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTopic:
-    """A topic as the broker or directory has it; `is_unknown`: its settings are not known."""
+    """A topic of the broker or directory. `is_unknown`: its settings are not known."""
 
     partitions: int
     is_unknown: bool
@@ -28,14 +28,14 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """The settings that a topic gets; all others are the broker's."""
+    """The settings that a topic gets; all others have the broker's defaults."""
 
     topic: str
     configs: Mapping[str, str]
 
 
 class TopicPlace(Protocol):
-    """Where topics are: a running broker, or a directory at rest."""
+    """The place of topics: a running broker, or directories at rest."""
 
     def topics(self) -> Mapping[str, KnownTopic]: ...
 
@@ -43,34 +43,34 @@ class TopicPlace(Protocol):
         """What the logs of a topic with these settings would act on."""
 
     def local_folders(self, topic: str) -> Sequence[str]:
-        """The folders of its partitions that can be read from here."""
+        """Returns the folders of its partitions that can be read on this machine."""
 
     def adopt(self, adoption: Adoption) -> Outcome:
         """Replaces the settings of a topic."""
 
     def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """A line for each internal topic that has another number of partitions than `counts` says.
+        """Returns a line for each internal topic whose number of partitions differs from `counts`.
 
-        Topics of log directories get that number, unless it is a dry run; those of a running broker keep theirs.
+        Topics of directories get that number, unless these are only read; those of a running broker keep theirs.
         """
 
     def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
-        """What of users, access rules and quotas of ZooKeeper is added, in lines."""
+        """Adds users, access rules and quotas of ZooKeeper if possible; returns lines on what is added, or why not."""
 
 
 def select_unknown_topics(topics: Mapping[str, KnownTopic], patterns: Sequence[str]) -> list[str]:
-    """The topics without known settings whose name matches a pattern such as `orders` or `audit-*`; all without one."""
+    """Returns the topics without known settings that match a pattern such as `audit-*`; all without patterns."""
     unknown = sorted(name for name, topic in topics.items() if topic.is_unknown)
     return match_names(unknown, patterns) if patterns else unknown
 
 
 def match_names(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    """The names that one of the patterns stands for."""
+    """Returns the names that match one of the patterns."""
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 def plan_adoptions(names: Iterable[str], configs: Mapping[str, str], described: ToolOutput | None) -> list[Adoption]:
-    """What each topic gets: what a file says of it, else `configs`. Of topics that a file does not name, nothing."""
+    """Returns the settings for each topic: `configs`, or with `described` the described ones of those it names."""
     if described is None:
         return [Adoption(topic=name, configs=configs) for name in names]
     found = {name: described.topics[name].configs for name in names if name in described.topics}
@@ -78,7 +78,7 @@ def plan_adoptions(names: Iterable[str], configs: Mapping[str, str], described: 
 
 
 def describe_missing_partitions(present: Mapping[str, KnownTopic], tool_output: ToolOutput) -> list[str]:
-    """A line for each topic of which the file names more partitions than there are, or that is not there at all."""
+    """Returns a line for each topic in `tool_output` that has fewer partitions here, or is not here at all."""
     lines = []
     for name, told in tool_output.topics.items():
         here = present[name].partitions if name in present else 0
@@ -88,7 +88,7 @@ def describe_missing_partitions(present: Mapping[str, KnownTopic], tool_output: 
 
 
 def preview_deletions(place: TopicPlace, adoption: Adoption) -> DeletionPreview | None:
-    """What the settings would delete at once; None where no folder can be read. Raises: DiskFault, CorruptRecord."""
+    """Counts what the settings would delete at once; None without folders here. Raises: DiskFault, CorruptRecord."""
     from ...storage.compaction.deletion_preview import DeletionPreview, preview_deletion
 
     config, folders = place.log_config_of(adoption.topic, adoption.configs), place.local_folders(adoption.topic)

@@ -1,6 +1,6 @@
 """The topics of log directories at rest, found by reading only: no lock, no recovery, no take-over.
 
-What a start would take over is shown as it would be; what it would set aside is not there.
+Topics that a start would take over are included; folders that it would set aside are not.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NAMES_SHOWN = 5
 
 
 class DirectoryReading:
-    """What a start would find in the directories of these settings."""
+    """The topics that a start would find in the directories of these settings."""
 
     def __init__(self, loaded: StartupSettings, described: ToolOutput | None = None) -> None:
-        """`described`: what the old cluster said of its topics; before the first start, theirs are all expected.
+        """`described`: the topics of the old cluster; before the first start, all their partitions must be here.
 
         Raises: CommandFailure when the directories cannot be read, or folders of partitions are missing.
         """
@@ -62,7 +62,7 @@ class DirectoryReading:
         self._check_nothing_is_missing({} if described is None or not self.store.is_new else described.topics)
 
     def _check_directories(self, directories: Sequence[str]) -> None:
-        """A start makes what is missing; a command at rest has no work there, so that the path is wrong."""
+        """Raises DiskFault for a missing directory: a start would make it, but here the path must be wrong."""
         for directory in directories:
             if not self._files.exists(directory):
                 raise DiskFault(f"{directory}: there is no such directory; is its disk mounted?")
@@ -86,7 +86,7 @@ class DirectoryReading:
         return found
 
     def _add_topics_of_folders(self) -> None:
-        """Add the topics that have folders only to the state, and leave out folders that a start sets aside."""
+        """Adds topics that only have folders to the state, and leaves out folders that a start would set aside."""
         topics = self.store.state.topics
         for name, folders in self._folders.items():
             ids = {index: read_topic_id(self._files, path) for index, path in folders.items()}
@@ -117,7 +117,7 @@ class DirectoryReading:
                     yield f"{name}-{index}"
 
     def _list_missing_of_description(self, described: Mapping[str, DescribedTopic]) -> Iterator[str]:
-        """Partitions after the last that is here: a start would take the topic over with fewer."""
+        """Yields the described partitions after the last one here: a start would take the topic over without them."""
         for name, stored in self.store.state.topics.items():
             told = described[name].partitions if name in described and name not in INTERNAL_TOPICS else None
             for index in range(stored.partitions, told or 0):
@@ -140,10 +140,10 @@ class DirectoryReading:
         return Outcome(name=adoption.topic, error="INVALID_REQUEST", message="the directories are only read")
 
     def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
-        """Only says what would be."""
+        """Changes nothing, and returns the lines of a real run."""
         return add_access(self.store.state.copy(), cluster)
 
     def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """Only says what would be. Raises: CommandFailure where a folder contradicts a number."""
+        """Changes nothing; returns the lines of a real run. Raises: CommandFailure if a folder contradicts a count."""
         present = self.store.state.topics
         return describe_changes(present, find_partition_changes(present, counts))

@@ -22,7 +22,7 @@ LOCKED_HINT = "A broker that has them open is asked with --bootstrap-server inst
 
 
 class DirectoryTopics:
-    """The topics of a broker that has its directories open and is not started."""
+    """The topics of a broker that has opened its directories and is not started."""
 
     def __init__(self, broker: Broker) -> None:
         self._topics = broker.topics
@@ -47,14 +47,14 @@ class DirectoryTopics:
         return Outcome(name=adoption.topic)
 
     def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """Raises: CommandFailure where a folder contradicts a number."""
+        """Sets the counts and returns the changes. Raises: CommandFailure if a folder contradicts a count."""
         store = self._topics.store
         present = dict(store.state.topics)
         changed = find_partition_changes(present, counts)
         if changed:
             store.state.topics |= changed
             store.save()
-            store.write_snapshot()  # the log says of a topic with fewer partitions that it was removed and made
+            store.write_snapshot()  # in the metadata log, fewer partitions appear as a removed and recreated topic
         return describe_changes(present, changed)
 
     def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
@@ -63,7 +63,7 @@ class DirectoryTopics:
 
 
 def find_partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, int]) -> dict[str, StoredTopic]:
-    """The topics that would have another number of partitions. Raises: CommandFailure where a folder contradicts it."""
+    """Returns the topics whose partition count changes. Raises: CommandFailure if a folder contradicts a count."""
     return {
         name: with_partition_count(name, present[name], count)
         for name, count in counts.items()
@@ -72,7 +72,7 @@ def find_partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[s
 
 
 def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, StoredTopic]) -> list[str]:
-    """A line for each topic of `after`."""
+    """Returns a line for each topic of `after`, with both partition counts."""
     return [
         f"{name}: {plural(topic.partitions, 'partition')} instead of {before[name].partitions}"
         for name, topic in after.items()
@@ -80,9 +80,9 @@ def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, Stor
 
 
 def with_partition_count(name: str, topic: StoredTopic, count: int) -> StoredTopic:
-    """The topic with that many partitions; those that are added are another broker's.
+    """Returns the topic with `count` partitions; added ones have no replica here.
 
-    Raises: CommandFailure when one that would go has a folder here.
+    Raises: CommandFailure if a partition that would be removed has a folder here.
     """
     surplus = [index for index in range(count, topic.partitions) if topic.replicas[index].replicas]
     if surplus:

@@ -1,4 +1,4 @@
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 
 HINTS = {
     "TOPIC_ALREADY_EXISTS": "Change it with `stepdown topics alter`, or pass --if-not-exists.",

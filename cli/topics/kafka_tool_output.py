@@ -1,4 +1,4 @@
-"""What `kafka-topics.sh --describe` and `kafka-configs.sh --describe --entity-type topics` print, read back.
+"""Parses the output of `kafka-topics.sh --describe` and `kafka-configs.sh --describe --entity-type topics`.
 
 | tool | Kafka | a topic's line |
 |---|---|---|
@@ -7,7 +7,7 @@
 | kafka-configs | with ZooKeeper | `Configs for topic 'a' are x=1,y=2` |
 | kafka-configs | with a broker | `Dynamic configs for topic a are:` and `  x=1 sensitive=false synonyms={…}` |
 
-Where a file has both, kafka-configs counts: kafka-topics shows what the broker was configured with, too.
+If both are given, kafka-configs counts: kafka-topics also shows settings of the broker.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _DYNAMIC = re.compile(r"(Dynamic|All) configs for topic '?(?P<name>[\w.-]+)'? ar
 _ROW = re.compile(r"\s+(?P<key>[\w.-]+)=(?P<value>.*?) sensitive=(?:true|false) synonyms=\{(?P<synonyms>.*)\}")
 _OWN = "DYNAMIC_TOPIC_CONFIG:"
 _NEXT_KEY = re.compile(r",(?=[a-z][a-z0-9.]*=)")
-"""The comma before a key; those within `cleanup.policy=compact,delete` stay."""
+"""A comma before a key, unlike that in `cleanup.policy=compact,delete`."""
 _NOISE = ("Warning:", "Use --bootstrap-server", "WARNING", "SLF4J", "Picked up", "OpenJDK", "[")
-"""How lines begin that the JVM, loggers and the tools add."""
+"""Beginnings of lines that come from the JVM, loggers or the tools."""
 
 
 class NotUnderstood(ValueError):
-    """A line of such a file; the message names file, line and topic."""
+    """A line cannot be parsed; the message names file, line and topic."""
 
 
 @dataclass(slots=True)
 class DescribedTopic:
-    """What a file says of a topic; None where it says nothing."""
+    """The partition count and settings of a topic in the files; None where they have none."""
 
     partitions: int | None = None
     configs: dict[str, str] | None = None
@@ -51,10 +51,10 @@ class ToolOutput:
 
     topics: dict[str, DescribedTopic] = field(default_factory=dict)
     _exact: set[str] = field(default_factory=set)
-    """Topics whose settings kafka-configs has given."""
+    """Topics whose settings come from kafka-configs."""
 
     def read(self, lines: Iterable[str], file: str) -> None:
-        """Adds what a file says."""
+        """Adds the topics in the lines of a file."""
         current = ""
         for number, line in enumerate(lines, 1):
             line = line.rstrip("\r\n")
@@ -64,7 +64,7 @@ class ToolOutput:
                 raise NotUnderstood(f"{file}, line {number}: {fault}") from fault
 
     def _read_line(self, line: str, current: str) -> str:
-        """The topic whose settings the next lines are, "" when none."""
+        """Adds what the line says. Returns the topic whose settings follow in the next lines, or ""."""
         if not line.strip() or line.startswith(_NOISE) or _PARTITION.fullmatch(line):
             return ""
         if (found := _ROW.fullmatch(line)) is not None and current:

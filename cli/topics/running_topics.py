@@ -28,7 +28,7 @@ TOPICS_A_REQUEST = 100
 
 
 class RunningTopics:
-    """Asks the broker. Counts of records need its folders on this machine."""
+    """The topics of a running broker. Records can be counted only if its folders are on this machine."""
 
     def __init__(self, client: CommandClient) -> None:
         self._client = client
@@ -56,9 +56,9 @@ class RunningTopics:
         return log_config_of(topic_settings(defaults, {**without_own, **configs}))
 
     def _read_defaults(self, topic: str) -> tuple[dict[str, str], Layers]:
-        """What the topic would have without its own settings: settings that no broker key gives, and those keys given.
+        """Returns the topic's defaults: settings without a broker key, and the broker keys that are set.
 
-        A synonym has the unit of its key (log.retention.hours), so that it is understood as a broker understands it.
+        A synonym such as log.retention.hours has its own unit, so a broker key is parsed as a broker does.
         """
         resource = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=None)
         request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
@@ -95,13 +95,13 @@ class RunningTopics:
         return self._client.run(replace_topic_configs(adoption.topic, adoption.configs))
 
     def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
-        """Nothing is added: keys of passwords cannot be sent to a broker."""
+        """Adds nothing, since password keys cannot be sent to a broker; returns a line if there is something to add."""
         if not (cluster.acls or cluster.passwords or cluster.quotas):
             return []
         return ["users, access rules and quotas of ZooKeeper are not taken: stop the broker and pass --log-dir"]
 
     def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """Changes nothing: partitions hold groups and transactions by their present number already."""
+        """Only reports differing counts: groups and transactions are already placed by the present ones."""
         found = self._client.run(describe_topics(list(counts))) if counts else []
         present = {topic["name"]: len(topic["partitions"]) for topic in found if not topic["error"]}
         return [

@@ -1,4 +1,4 @@
-"""KEY=VALUE on the command line, for settings of topics."""
+"""Parses KEY=VALUE of topic settings on the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .hints import HINTS
 
 
 def parse_setting_pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
-    """Key to value, of `key=value` texts; a name that no topic setting has is refused here, with the nearest one."""
+    """Returns the pairs of `key=value` texts. Raises: CommandFailure, for an unknown key with the most similar one."""
     if not texts:
         return {}
     from ...config.errors import Problem

@@ -14,13 +14,13 @@ NAMES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class TopicSelection:
-    """The topics that the command line names, and those that files describe (None without files)."""
+    """Patterns from the command line, and topics that files describe (None without files)."""
 
     patterns: Sequence[str]
     described: Sequence[str] | None
 
     def check_any_topic_matches(self, known: Mapping[str, KnownTopic]) -> None:
-        """Raises: CommandFailure where a name, a pattern or all of the files stand for no topic that is here."""
+        """Raises: CommandFailure if a name or a pattern, or the files together, match no known topic."""
         lost = [pattern for pattern in self.patterns if not match_names(known, [pattern])]
         if lost:
             raise CommandFailure(f"no topic is called {' or '.join(lost)}", NO_TOPIC_HINT)

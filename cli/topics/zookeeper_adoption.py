@@ -1,4 +1,4 @@
-"""What `stepdown topics adopt` takes of a ZooKeeper: topics as the tools would describe them, ids, and access."""
+"""Takes topics, topic ids, access rules, users and quotas of a ZooKeeper over, for `stepdown topics adopt`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..support.failures import CommandFailure
 from .kafka_tool_output import DescribedTopic, ToolOutput
 
 AS_SERVED = "3.9"
-"""Settings have the limits of this release."""
+"""The release whose limits apply to settings."""
 
 
 def make_tool_output(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
-    """The topics that are not being deleted; `lines` get one for each setting that is left out."""
+    """Returns the topics that are not being deleted; appends to `lines` one for each setting that is left out."""
     found = ToolOutput()
     limits = ReleasePreparation(release=RELEASES[AS_SERVED], lines=lines)
     for name, topic in cluster.topics.items():
@@ -38,7 +38,8 @@ def make_tool_output(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
 
 
 def add_access(state: ClusterState, cluster: KafkaCluster) -> list[str]:
-    """Put rules, passwords, quotas and producer ids into the state; what it has already counts. What was added."""
+    """Adds access rules, passwords, quotas and the next producer id to the state, without overwriting. Returns lines on
+    what was added."""
     rules = {acl: acl_id for acl, acl_id in number_acls(cluster.acls).items() if acl not in state.acls}
     passwords = {key: each for key, each in cluster.passwords.items() if key not in state.scram_credentials}
     quotas = {key: each for key, each in cluster.quotas.items() if key not in state.client_quotas}
@@ -51,9 +52,9 @@ def add_access(state: ClusterState, cluster: KafkaCluster) -> list[str]:
 
 
 def write_topic_ids(log_dirs: Sequence[str], cluster: KafkaCluster) -> None:
-    """Give folders without an id that of their topic, before they are taken over. Raises: CommandFailure.
+    """Writes topic ids into folders without one, before these are taken over. Raises: CommandFailure.
 
-    Directories with metadata have the ids of their topics already.
+    Does nothing if a directory has metadata, which has the ids already.
     """
     files = Files()
     if any(files.exists(f"{path}/{name}") for path in log_dirs for name in (METADATA_FOLDER, DOCUMENT)):

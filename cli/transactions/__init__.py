@@ -1,1 +1,1 @@
-"""`stepdown transactions`: transactional ids come in, their state, or the outcome of an abort, goes out."""
+"""`stepdown transactions`: lists, describes and aborts transactions by their transactional ids."""

@@ -32,7 +32,7 @@ HINTS = {
     "COORDINATOR_LOAD_IN_PROGRESS": "The broker has just started; try again in a moment.",
     "CONCURRENT_TRANSACTIONS": "Try again in a moment.",
 }
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 
 
 @transactions.command(name="list")
@@ -119,7 +119,7 @@ def abort(
 
 
 def parse_topic_partition(text: str) -> TopicPartition:
-    """Topic and partition of `TOPIC:N`. Raises: CommandFailure."""
+    """Returns topic and partition of `TOPIC:N`. Raises: CommandFailure."""
     topic, _, number = text.rpartition(":")
     if not topic or not number.isascii() or not number.isdigit():
         raise CommandFailure(f"--partition: expected TOPIC:N, found {text!r}", "", EXIT_BAD_USAGE)

@@ -1,1 +1,1 @@
-"""`stepdown users`: users with SCRAM passwords come in, what became of them goes out."""
+"""`stepdown users`: lists users with SCRAM passwords, sets and removes passwords."""

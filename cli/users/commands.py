@@ -1,4 +1,4 @@
-"""`stepdown users`: users that log in with SCRAM, and their passwords."""
+"""`stepdown users`: lists SCRAM users, sets and removes their passwords."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HINTS = {
     "RESOURCE_NOT_FOUND": "`stepdown users list` shows who has a password.",
     "CLUSTER_AUTHORIZATION_FAILED": "Seeing users takes DESCRIBE on the cluster, changing them ALTER; super.users may.",
 }
-"""What to do next, by the error that the broker answered."""
+"""The next step for the user, by the error code in the response."""
 
 
 @users.command(name="list")

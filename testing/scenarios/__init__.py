@@ -1,4 +1,4 @@
-"""Scenarios: steps on a clock that stands between them come in, as YAML; what happened goes out, line by line.
+"""Scenarios: runs steps from YAML, on a clock that only steps advance, and returns the events as lines.
 
-`classics/` has those that everybody meets once: `stepdown scenario run lost-acknowledgement`.
+`classics/` has well-known ones: `stepdown scenario run lost-acknowledgement`.
 """

@@ -1,4 +1,4 @@
-"""Runs a scenario: its steps in order, each followed by all that needs no time; what was armed has to have fired."""
+"""Runs the steps of a scenario in order, and lets all that needs no time happen after each; armed faults must fire."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from .steps import STEPS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerResult:
-    """`lines` is the time line; `failure` "" when all was as expected."""
+    """`lines`: the events in order. `failure`: "" if all was as expected."""
 
     lines: Sequence[str]
     failure: str = ""
 
 
 async def run(scenario: Scenario, *, seed: int = 0) -> RunnerResult:
-    """What happened. The same scenario and seed give the same lines."""
+    """Runs a scenario and returns the result. The same scenario and seed give the same lines."""
     with TemporaryDirectory(prefix="stepdown-scenario-", ignore_cleanup_errors=True) as folder:
         return await _run(scenario, seed, folder)
 

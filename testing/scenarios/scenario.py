@@ -1,4 +1,4 @@
-"""What is in a scenario's file.
+"""Reads the file of a scenario.
 
 name: lost-acknowledgement
 title: The answer to a write is lost, and the producer writes again
@@ -26,12 +26,12 @@ CLASSICS = Path(__file__).parent / "classics"
 
 
 class WrongScenario(Exception):
-    """A file that is no scenario; the message says where and why."""
+    """A file is no valid scenario; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Steps are pairs of a name and what it takes, in order."""
+    """`steps`: pairs of a step's name and its argument, in order."""
 
     name: str
     title: str
@@ -48,12 +48,12 @@ NAMES = tuple(each.name for each in fields(Scenario))
 
 
 def names() -> list[str]:
-    """The classics."""
+    """Returns the names of the scenarios in `classics/`."""
     return sorted(path.stem for path in CLASSICS.glob("*.yaml"))
 
 
 def load(name: str) -> Scenario:
-    """A classic by its name, or a file by its path. Raises: WrongScenario."""
+    """Loads a classic by its name, or a file by its path. Raises: WrongScenario."""
     path = CLASSICS / f"{name}.yaml"
     if not path.exists():
         path = Path(name)
@@ -63,7 +63,7 @@ def load(name: str) -> Scenario:
 
 
 def parse(text: str, where: str) -> Scenario:
-    """The scenario in a text. Raises: WrongScenario."""
+    """Returns the scenario in a text. `where`: its file, for messages. Raises: WrongScenario."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as fault:

@@ -28,11 +28,11 @@ DEFAULTS: Mapping[str, Any] = {
 }
 RETRY_MS = 100
 FOR_EVER = 1 << 30
-SILENCE_S = 1e6  # only the scenario's clock moves: what is not answered is waited for
+SILENCE_S = 1e6  # only the scenario's clock moves: real time must not end a wait
 
 
 class ScenarioMember:
-    """`generation` is that of the group when it was last assigned, `partitions` what this member has of it."""
+    """`generation`: of the last assignment. `partitions`: those assigned to this member."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ScenarioMember:
         tell: Callable[[str], None],
         connect: Connect | None = None,
     ) -> None:
-        """Raises: KeyError for a setting that there is not or that is missing."""
+        """Raises: KeyError for an unknown or a missing setting."""
         given = {**DEFAULTS, **settings}
         for key in given:
             if key not in DEFAULTS or (given[key] is None and key != "group.instance.id"):
@@ -72,38 +72,38 @@ class ScenarioMember:
     def generation(self) -> int:
         return self._member.generation
 
-    # What a scenario has it do
+    # Actions of a scenario
 
     def join(self) -> None:
-        """It is in the group, or tries to be, until it leaves or crashes."""
+        """Starts a task that joins, and stays in the group until the member leaves or crashes."""
         assert self._task is None, f"{self.name} has joined already"
         self._tell(f"{self.name} joins {self.group}")
         self._task = asyncio.ensure_future(self._run())
 
     def work(self, for_ms: int) -> None:
-        """It handles records for that time, and only heartbeats meanwhile."""
+        """Simulates handling records for that time: the member sends heartbeats, but does not poll."""
         self._tell(f"{self.name} works for {for_ms} ms without a poll")
         self._busy_since = self._clock.now_ms()
         self._busy_until = self._busy_since + for_ms
 
     def leave(self) -> None:
-        """It closes, as a consumer does: a static member stays in the group until its session is over."""
+        """Leaves as a closing consumer does: a static member stays in the group until its session expires."""
         self._stop_running(f"{self.name} leaves {self.group}")
         self._task = asyncio.ensure_future(self._leave_group())
 
     def crash(self) -> None:
-        """Its connection is gone, and nobody says so to the group."""
+        """Closes the connection without leaving the group."""
         self._stop_running(f"{self.name} crashes")
         self._reset_membership()
 
     async def close(self) -> None:
-        """Ends it without telling the group."""
+        """Ends the member without leaving the group."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         self._client.close()
 
-    # Its life
+    # The member's loop
 
     async def _run(self) -> None:
         try:
@@ -125,7 +125,7 @@ class ScenarioMember:
         self._task = None
 
     async def _try_join(self) -> bool:
-        """Whether joining and syncing succeeded; if not, it is to be tried again at once."""
+        """Joins and syncs. Returns whether that succeeded; if not, the caller tries again at once."""
         self.partitions = []
         assigned = await self._retry_until_answered(self._member.join)
         if assigned is None:
@@ -135,7 +135,7 @@ class ScenarioMember:
         return True
 
     async def _send_heartbeats_until_rejoin(self) -> None:
-        """Sends heartbeats; returns when it has to join again, and has the time to."""
+        """Sends heartbeats; returns when the member has to join again and is not busy."""
         must_join = False
         while not must_join or self._is_busy():
             await self._clock.sleep(self._until_next_ms())
@@ -153,7 +153,7 @@ class ScenarioMember:
         return self._clock.now_ms() < self._busy_until
 
     def _until_next_ms(self) -> int:
-        """To the next heartbeat, or to what happens before."""
+        """Returns the ms until the next heartbeat, the end of work, or max.poll.interval.ms, whichever is first."""
         if not self._is_busy():
             return int(self._heartbeat_ms)
         now_ms = self._clock.now_ms()
@@ -161,7 +161,7 @@ class ScenarioMember:
         return max(0, next_ms - now_ms)
 
     async def _retry_until_answered(self, operation: Callable[[], Operation[T]]) -> T:
-        """The result of the operation, which is begun again as long as no broker answers it."""
+        """Returns the result of the operation; starts it again until a broker answers."""
         while True:
             try:
                 return await self._client.run(operation())

@@ -1,7 +1,7 @@
-"""Where a scenario happens: brokers, producers and members of groups in one event loop; only steps move its clock.
+"""The environment of a scenario: brokers, producers and group members in one event loop; only steps move its clock.
 
 Nothing waits for real time, and random choices come from a seed: each run is the same, to the last request. Connections
-are inside the process: TCP's loopback delivers when the kernel comes to it, later on a busy machine.
+stay inside the process, since the kernel's loopback delivers later on a busy machine.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from .scenario_member import ScenarioMember
 
 START_MS = 1_700_000_000_000
 TURNS = 150
-"""Of the loop, after each timer and each step: a request and its answer take about ten."""
+"""Passes of the event loop after each timer and each step; a request with its response takes about ten."""
 
 
 @dataclass(slots=True)
 class SentRecord:
-    """A record that was sent, by the name that expectations know it by. `outcome`: an offset, or the error's name."""
+    """A sent record, or a step of a transaction. `label`: its name in expectations. `outcome`: offset or error name."""
 
     label: str
     outcome: int | str | None = None
@@ -97,7 +97,7 @@ class Simulation:
                 await member.close()
 
     async def producer(self, name: str) -> Producer:
-        """The producer of that name, started when it is first used. Raises: KeyError."""
+        """Returns the producer of that name, started at its first use. Raises: KeyError."""
         if name not in self.producers:
             settings: Mapping[str, Any] = self.scenario.producers[name]
             around = Dependencies(
@@ -111,7 +111,7 @@ class Simulation:
         return self.producers[name]
 
     def member(self, name: str) -> ScenarioMember:
-        """The member of that name. Raises: KeyError."""
+        """Returns the member of that name. Raises: KeyError."""
         if name not in self.members:
             settings = self.scenario.members[name]
             self.members[name] = ScenarioMember(
@@ -134,15 +134,15 @@ class Simulation:
         raise ConnectionRefusedError(f"no broker runs at {host}:{port}")
 
     def add_line(self, line: str) -> None:
-        """Adds a line for a step, or an outcome, to the log of requests."""
+        """Adds a line for a step or an outcome to the event log."""
         self.control.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
 
     async def settle(self) -> None:
-        """Lets everything that needs no time happen."""
+        """Returns after everything that needs no time has happened."""
         await self.clock.advance(0)
 
     def lines(self) -> list[str]:
-        """What happened, in order, with the time since the start; heartbeats only when something came of them."""
+        """Returns the events in order, with the time since the start; without heartbeats that just succeeded."""
         shown = (event for event in self.control.events if not _is_hidden(event))
         return [f"{(event.at_ms - START_MS) / 1000:9.3f} s  {event.line}" for event in shown]
 

@@ -99,7 +99,7 @@ async def abort(simulation: Simulation, name: str) -> None:
 
 
 async def _begin_transaction_step(simulation: Simulation, name: str, method: str) -> None:
-    """Begins it; how it ends is an outcome, `commit of NAME` say."""
+    """Starts a transaction method of a producer; its end becomes an outcome, such as `commit of NAME`."""
     label = f"{method.partition('_')[0]} of {name}"
     work: Awaitable[Any] = getattr(await simulation.producer(name), method)()
     sent = simulation.sent.setdefault(label, SentRecord(label))

@@ -1,1 +1,1 @@
-"""A test's broker that asks who comes: a protocol and users come in, settings for the broker and for clients go out."""
+"""Secured listeners for tests: makes settings for brokers and clients from a protocol and users."""

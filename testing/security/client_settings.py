@@ -1,4 +1,4 @@
-"""What clients of other makers are given to reach a test's broker: its address, and how it asks who they are."""
+"""Settings by which client libraries connect to a test's broker: its addresses and security."""
 
 import ssl
 from pathlib import Path
@@ -14,11 +14,11 @@ OPEN = SecuredListener(protocol="PLAINTEXT", folder=Path())
 
 
 class ClientSettings:
-    """Settings for clients, of any security protocol, with the brokers' addresses.
+    """Settings for clients, with the brokers' addresses, for any security protocol.
 
-    `user`: one of those that `running` or the marker names, by default the first; "" for nobody, who comes in at SSL
-    alone. `mechanism`, of SASL alone: PLAIN, SCRAM-SHA-256, or by default SCRAM-SHA-512. Raises: KeyError for a user
-    that is not known, ValueError for a mechanism, and for either where the protocol has none.
+    `user`: one of the users of `running` or the marker, by default the first; "" for no certificate, only with SSL.
+    `mechanism`: only with SASL; PLAIN, SCRAM-SHA-256, or by default SCRAM-SHA-512. Raises: KeyError for an unknown
+    user, ValueError for an unknown mechanism, and for user or mechanism if the protocol has none.
     """
 
     def __init__(self, bootstrap: str, listener: SecuredListener = OPEN) -> None:
@@ -26,7 +26,7 @@ class ClientSettings:
         self._listener = listener
 
     def confluent_kafka(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
-        """For confluent-kafka, and whatever else takes librdkafka's names."""
+        """Returns settings for confluent-kafka and other clients with librdkafka's names."""
         mechanism = self._choose_mechanism(user, mechanism)
         texts = {"bootstrap.servers": self._bootstrap, "security.protocol": self._listener.protocol}
         if self._listener.has_tls:
@@ -39,7 +39,7 @@ class ClientSettings:
         return texts
 
     def kafka_python(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
-        """For kafka-python, as keyword arguments."""
+        """Returns keyword arguments for kafka-python."""
         texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
             texts["ssl_cafile"] = str(self._listener.authority)
@@ -48,20 +48,20 @@ class ClientSettings:
         return texts
 
     def aiokafka(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
-        """For aiokafka, as keyword arguments."""
+        """Returns keyword arguments for aiokafka."""
         texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
             texts["ssl_context"] = self.ssl_context(user)
         return texts
 
     def java(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, str]:
-        """Properties of Java's clients since 2.7; stepdown's own producer takes them, too."""
+        """Returns properties for Java clients since 2.7, and for stepdown's own producer."""
         listener, mechanism = self._listener, self._choose_mechanism(user, mechanism)
         named = self._user_name(user) if listener.has_sasl or listener.has_tls else ""
         return {"bootstrap.servers": self._bootstrap, **listener.java_settings(named, mechanism)}
 
     def ssl_context(self, user: str = FIRST) -> ssl.SSLContext:
-        """Trusts the brokers, and shows the user's certificate where the protocol is SSL."""
+        """Returns a context that trusts the brokers, with the user's certificate if the protocol is SSL."""
         context = ssl.create_default_context(cafile=str(self._listener.authority))
         if own := self._certificate_file(user):
             context.load_cert_chain(own)
@@ -76,7 +76,7 @@ class ClientSettings:
         return texts
 
     def _choose_mechanism(self, user: str, mechanism: str) -> str:
-        """The mechanism. Raises: ValueError."""
+        """Returns the mechanism, SCRAM-SHA-512 by default. Raises: ValueError if the protocol has no such."""
         listener = self._listener
         if mechanism != BY_PROTOCOL:
             _check_mechanism(mechanism)
@@ -91,7 +91,7 @@ class ClientSettings:
         return name, self._listener.users[name]
 
     def _certificate_file(self, user: str) -> str:
-        """The user's certificate, "" where the protocol has none."""
+        """Returns the path of the user's certificate, "" if there is none."""
         name = "" if self._listener.has_sasl else self._user_name(user)
         return str(client_pem(self._listener.folder.resolve(), name)) if name else ""
 

@@ -1,4 +1,4 @@
-"""Files with keys and passwords, for their owner alone to read."""
+"""Writes files with keys and passwords that only their owner can read."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ PRIVATE = 0o600
 
 
 def write_privately(path: Path, text: str) -> None:
-    """Writes a file that is private from its first byte, also where it was there before and others could read it.
+    """Writes a file that is private from its first byte, also if it existed before and others could read it.
 
     Raises: OSError.
     """

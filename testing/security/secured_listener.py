@@ -1,4 +1,4 @@
-"""A listener of a test's broker that asks who comes: protocol, users, files, and the broker's settings for it."""
+"""A secured listener of a test's broker: protocol, users, files, and the broker's settings for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _LOGIN = "org.apache.kafka.common.security"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuredListener:
-    """`folder` has what `make_certificates` writes where the protocol is SSL or SASL_SSL. `users`: name to password."""
+    """`folder`: the files of `make_certificates` if the protocol has TLS. `users`: name to password."""
 
     protocol: str
     folder: Path
@@ -29,7 +29,7 @@ class SecuredListener:
         return self.protocol.startswith("SASL")
 
     def broker_settings(self) -> dict[str, str]:
-        """All but `listeners`, by Kafka's names; SCRAM has its users from the broker."""
+        """Returns the settings except `listeners`; SCRAM users are set in the broker itself."""
         texts = {}
         if self.has_tls:
             texts = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.folder / SERVER)}
@@ -42,7 +42,7 @@ class SecuredListener:
         return texts
 
     def java_settings(self, user: str = "", mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
-        """What Java's clients since 2.7 take, but for `bootstrap.servers`; stepdown's producer and commands, too."""
+        """Returns properties of Java clients since 2.7 without `bootstrap.servers`; also for stepdown's own clients."""
         texts = {"security.protocol": self.protocol}
         if self.has_tls:
             texts |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority)}
@@ -70,10 +70,10 @@ def check_protocol(protocol: str) -> None:
 
 
 def client_pem(folder: Path, name: str) -> Path:
-    """Where the key and certificate of a client are."""
+    """Returns the path of a client's key and certificate."""
     return folder / f"client-{name}.pem"
 
 
 def quote(text: str) -> str:
-    """As it stands between quotes in a JAAS configuration."""
+    """Escapes a text for quotes in a JAAS configuration."""
     return text.replace("\\", "\\\\").replace('"', '\\"')

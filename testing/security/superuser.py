@@ -1,4 +1,4 @@
-"""The superuser that sends a test's own requests where a listener wants credentials; nobody knows its password."""
+"""The superuser that sends a test's own requests if a listener wants credentials; its password is random."""
 
 import secrets
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from .client_settings import ClientSettings
 from .secured_listener import MECHANISMS, SecuredListener
 
 USERS = {"alice": "secret of alice"}
-"""Where a test names none."""
+"""The users if a test names none."""
 NAMES_FROM_CERTIFICATES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
-"""The user of a certificate is User:alice, as with SASL, so that ACLs are the same at every door."""
+"""Maps CN=alice to User:alice, as with SASL, so that ACLs are the same for all protocols."""
 
 
 def check_certificates_can_be_made(listener: SecuredListener) -> None:
@@ -23,7 +23,7 @@ def check_certificates_can_be_made(listener: SecuredListener) -> None:
 
 
 class Superuser:
-    """`listener`: the users of the test and this one."""
+    """`listener`: the test's listener, with this user added."""
 
     def __init__(self, listener: SecuredListener) -> None:
         own = {CLIENT_ID: secrets.token_urlsafe()}
@@ -32,7 +32,7 @@ class Superuser:
         )
 
     def make_certificates(self) -> None:
-        """Those of the broker and, without SASL, of each user. Raises: OSError, ModuleNotFoundError."""
+        """Makes certificates of the broker and, without SASL, of each user. Raises: OSError, ModuleNotFoundError."""
         listener = self.listener
         check_certificates_can_be_made(listener)
         if listener.has_tls:
@@ -41,7 +41,7 @@ class Superuser:
             make_certificates(listener.folder, clients=() if listener.has_sasl else tuple(listener.users))
 
     def broker_settings(self, config: Mapping[str, str]) -> dict[str, str]:
-        """Those of the listener, over which `config` is to be laid."""
+        """Returns the listener's settings, overridden by `config`."""
         settings = {"listeners": f"{self.listener.protocol}://127.0.0.1:0", **self.listener.broker_settings()}
         if self.listener.protocol == "SSL":
             settings |= {
@@ -54,7 +54,7 @@ class Superuser:
         return {**settings, **config, "super.users": ";".join(filter(None, supers))}
 
     def security(self, config: Mapping[str, str]) -> SecuritySettings:
-        """For the test's own connections, by the first mechanism that `config` leaves enabled."""
+        """Returns the security of the test's own connections, with the first mechanism that `config` enables."""
         listener = self.listener
         tls = ClientSettings("", listener).ssl_context(CLIENT_ID) if listener.has_tls else None
         if not listener.has_sasl:

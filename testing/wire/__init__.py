@@ -1,1 +1,1 @@
-"""What a test asks brokers as a client does, and how it waits for what is to come."""
+"""Sends a test's own requests to brokers, and waits for expected results."""

@@ -1,4 +1,4 @@
-"""Waits for what a test expects, and says what was there instead."""
+"""Waits for what a test expects, and fails with what was found instead."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ Describe = Callable[[], Awaitable[str]]
 
 
 def to_seconds(timeout: Timeout) -> float:
-    """Of a number of seconds, of a text such as 45s, or of a timedelta. Raises: ValueError."""
+    """Returns the seconds of a number, a text such as 45s, or a timedelta. Raises: ValueError."""
     if isinstance(timeout, int | float):
         return timeout
     try:
@@ -55,7 +55,7 @@ async def wait_for(
     show: Callable[[T], str],
     why_silent: Describe,
 ) -> T:
-    """What `look` finds, once it `is_there`; brokers that do not answer and topics that nobody made are waited for.
+    """Returns what `look` finds, once it `is_there`; also waits for brokers that do not answer and missing topics.
 
     Raises: AssertionError after `timeout` seconds, which shows what was there instead.
     """

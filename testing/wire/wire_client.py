@@ -1,4 +1,4 @@
-"""The client that asks brokers for a test."""
+"""The client for a test's own requests."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ NEWEST = ANY_VERSION[1]
 
 
 class WireClient:
-    """Asks any broker, or the leader of a partition. Its connections are in `loop`, its methods are awaited in any."""
+    """Sends requests to brokers. Its connections are in `loop`; its methods can be awaited in any loop."""
 
     def __init__(self, bootstrap: str, security: SecuritySettings = OPEN, *, loop: asyncio.AbstractEventLoop) -> None:
         addresses = [parse_host_port(each) for each in bootstrap.split(",")]
@@ -27,19 +27,19 @@ class WireClient:
         self._client = AsyncClient(addresses, client_id=CLIENT_ID, security=security)
 
     async def close(self) -> None:
-        """Hangs up everywhere."""
+        """Closes all connections."""
         await run_in(self._loop, self._client.__aexit__(None, None, None))
 
     async def run(self, operation: Operation[T]) -> T:
-        """The result of an operation. Raises: ClientError."""
+        """Runs an operation and returns its result. Raises: ClientError."""
         return await run_in(self._loop, self._client.run(operation))
 
     async def call(self, request: Any, most: int = NEWEST, *, node: int | None = None) -> Any:
-        """The response of that node, or of the first broker that answers, in version `most` at most."""
+        """Returns the response of `node`, or of any broker, in version `most` at most."""
         return await self.run(ask(request, node, within=(0, most)))
 
     async def leaders(self, topic: str) -> dict[int, int]:
-        """The leader of each partition. Raises: KafkaError."""
+        """Returns the leader of each partition. Raises: KafkaError."""
         (found,) = (await self.call(make_metadata_request([topic]))).topics
         raise_if_error(f"topic {topic}", found)
         return {
@@ -48,7 +48,7 @@ class WireClient:
 
 
 def partitions_by_leader(leaders: Mapping[int, int]) -> dict[int, list[int]]:
-    """The partitions of each leader."""
+    """Returns the partitions of each leader."""
     found: dict[int, list[int]] = {}
     for partition, node in leaders.items():
         found.setdefault(node, []).append(partition)

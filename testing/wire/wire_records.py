@@ -1,4 +1,4 @@
-"""Records of a topic as a test writes and reads them, at the leaders of its partitions."""
+"""Writes and reads records of a topic for a test, at the leaders of its partitions."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,18 +30,18 @@ MOVED = frozenset(
         ErrorCode.BROKER_NOT_AVAILABLE,
     }
 )
-"""Nothing was written or read, and the next leader is to be asked."""
+"""Error codes after which nothing was written or read, and the leader has to be looked up again."""
 LAST_BY_NAME = 12  # of Fetch: later versions name topics by id
 
 
 class WireRecords:
-    """Each method waits `timeout` seconds for a leader where there is none. Raises: KafkaError, Unreachable."""
+    """Writes and reads; methods wait up to `timeout` seconds for a missing leader. Raises: KafkaError, Unreachable."""
 
     def __init__(self, wire: WireClient) -> None:
         self._wire = wire
 
     async def write(self, topic: str, partition: int, records: Sequence[Record], timeout: float) -> list[TestRecord]:
-        """The records as they are stored; their offsets count from 0. Written with acks=all."""
+        """Writes records, whose offsets count from 0, with acks=all. Returns them as stored."""
         data = PartitionProduceData(index=partition, records=build_batch(records))
         request = ProduceRequest(
             acks=-1,
@@ -58,7 +58,7 @@ class WireRecords:
         return [_test_record(topic, partition, first + record.offset, record) for record in records]
 
     async def read(self, topic: str, partitions: Sequence[int], isolation: int, timeout: float) -> list[TestRecord]:
-        """All that a consumer of that isolation level sees now, by partition and offset."""
+        """Returns all records that a consumer of that isolation level can read now, sorted by partition and offset."""
 
         async def read(leaders: Mapping[int, int]) -> list[TestRecord]:
             found: list[TestRecord] = []
@@ -73,7 +73,7 @@ class WireRecords:
         return sorted(found, key=lambda record: (record.partition, record.offset))
 
     async def read_high_watermarks(self, topic: str, timeout: float) -> dict[int, int]:
-        """The high watermark of each partition."""
+        """Returns the high watermark of each partition."""
 
         async def read(leaders: Mapping[int, int]) -> dict[int, int]:
             found: dict[int, int] = {}
@@ -86,7 +86,7 @@ class WireRecords:
     async def list_offsets(
         self, node: int, topic: str, partitions: Sequence[int], timestamp: int, isolation: int = READ_UNCOMMITTED
     ) -> dict[int, int]:
-        """By partition, as the broker that leads them all tells them."""
+        """Returns the offset of each partition for `timestamp`, from `node`, which must lead them all."""
         asked = tuple(ListOffsetsPartition(partition_index=each, timestamp=timestamp) for each in partitions)
         request = ListOffsetsRequest(
             replica_id=-1, isolation_level=isolation, topics=(ListOffsetsTopic(name=topic, partitions=asked),)
@@ -99,7 +99,7 @@ class WireRecords:
     async def _run_at_leaders(
         self, topic: str, partitions: Sequence[int], act: Callable[[Mapping[int, int]], Awaitable[T]], timeout: float
     ) -> T:
-        """What `act` makes of the leaders; again while one is missing, cannot be reached, or does not lead any more."""
+        """Returns what `act` makes of the leaders; tries again while one is missing, unreachable or deposed."""
         last = time.monotonic() + timeout
         while True:
             try:
