@@ -349,7 +349,7 @@ class AsyncKafka(NameSuggestions):
         other_than: int | None = None,
         timeout: Timeout = TIMEOUT_S,
     ) -> int:
-        """Returns the coordinator once it is `broker`, or not `other_than`. Raises: AssertionError after `timeout` s."""
+        """Returns the coordinator once it is `broker`, or not `other_than`. Raises: AssertionError at `timeout`."""
         return await self._wait_for_broker(
             lambda: self.coordinator(group, transactional_id=transactional_id),
             f"the coordinator of {group or transactional_id} is",
