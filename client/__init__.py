@@ -1,4 +1,4 @@
-"""A Kafka client for everything but records in bulk: `Admin`, `AsyncAdmin`, what they ask, connections to brokers."""
+"""A Kafka client for everything but records in bulk: `Admin`, `AsyncAdmin`, their operations, connections."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ _HOMES = {"Admin": ".admin", "AsyncAdmin": ".admin", "NewTopic": ".operations.to
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when they are used: the producer takes only logins from this room."""
+    """Imports a name on first use, since the producer needs only the logins of this room."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES.get(name, ".errors"), __name__), name)

@@ -1,9 +1,9 @@
-"""The admin clients: what can be asked of a cluster, blocking or awaited.
+"""The admin clients, blocking and async: one method for each operation on a cluster.
 
     with Admin("localhost:9092") as admin:
         admin.create_topics([NewTopic(name="orders", partitions=3)])
 
-Each method is the operation of that name in `client/operations/`; `run` carries out others, and those of your own.
+Each method runs the operation of that name in `client/operations/`; `run` runs any other operation.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -40,10 +40,10 @@ def _make_async(operation: Callable[P, Operation[T]]) -> Callable[Concatenate["A
 
 
 class Admin(BlockingClient):
-    """Asks a cluster, one thing at a time. `bootstrap`: "host:port,…"; `config`: security.*, ssl.* and sasl.* as Kafka
-    names them; or `security`, which may hold a context and a provider of tokens.
+    """Asks a cluster one thing at a time. `bootstrap`: "host:port,…". `config`: Kafka's security.*, ssl.* and sasl.*
+    settings; `security` in its place may hold an SSL context and a token provider.
 
-    Raises: ClientError from every method; ConfigError for settings that cannot be.
+    Raises: ClientError from every method; ConfigError for invalid settings.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The asyncio front: carries operations out on the event loop, many at a time on one connection to each broker."""
+"""The asyncio client: runs operations on the event loop, many at a time on one connection to each broker."""
 
 import asyncio
 import ssl
@@ -28,7 +28,7 @@ LOGIN_USE = 0.85
 class AsyncClient:
     """Connections to brokers, opened when something is asked.
 
-    A kept connection that broke meanwhile is opened again once, and the request is sent again.
+    If a kept connection turns out to be broken, it is opened again once and the request is sent again.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class AsyncClient:
         self.close()
 
     def close(self) -> None:
-        """Hangs up everywhere; what is in flight ends with an error."""
+        """Closes all connections; requests in flight end with an error."""
         for opening in self._open.values():
             if not opening.cancel() and not opening.cancelled() and opening.exception() is None:
                 opening.result().close()
         self._open.clear()
 
     async def run(self, operation: Operation[T]) -> T:
-        """The result of an operation. Raises: ClientError."""
+        """Runs an operation and returns its result. Raises: ClientError."""
         return await await_steps(self._cluster.steps_of(operation), self._do_step)
 
     async def get_or_open_connection(self, address: HostPort) -> AsyncConnection:
-        """The connection to a broker, opened and logged in, for requests of the caller's own. Raises: ClientError."""
+        """Returns the connection to a broker, opened and logged in, for other requests. Raises: ClientError."""
         opening = self._open.get(address)
         if opening is None or not self._is_usable(opening):
             opening = self._open[address] = asyncio.create_task(self._open_connection(address))
@@ -84,7 +84,7 @@ class AsyncClient:
                 raise ClientError(f"the client was closed while it connected to {address}") from None
             raise
         finally:
-            del opening  # its fault knows this frame, so that each would keep the other
+            del opening  # its exception refers to this frame: each would keep the other alive
 
     async def _do_step(self, step: Send | Pause) -> Any:
         if isinstance(step, Pause):
@@ -142,6 +142,6 @@ class AsyncClient:
 
 
 def is_current_task_cancelled() -> bool:
-    """Whether that is what ends the task that is running."""
+    """Whether `cancel` was called on the running task."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
-"""One connection on the event loop: requests follow each other without waiting, answers find theirs by correlation id.
+"""One connection on the event loop: requests are pipelined, and answers are matched to them by correlation id.
 
-A caller that knows a request only as bytes sends it with `exchange_body`. While too much of what was written has not
-been sent, nothing more is written: callers wait.
+`exchange_body` sends a request whose body is encoded already. Callers wait while too many written bytes have not been
+sent.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from .versions import VersionRanges
 
 MAX_INT32 = (1 << 31) - 1
 MOST_BYTES_AT_ONCE = 64 * 1024
-"""Of an answer that is decoded on the event loop: 20,000 access rules take 30 ms."""
+"""The largest answer that is decoded on the event loop: 20,000 access rules take 30 ms."""
 CORRELATION_BYTES = 4
 Frame = memoryview
 
 
 class AsyncConnection(asyncio.Protocol):
-    """Raises, from every method that waits: OSError when the broker hangs up, or is silent for `timeout_s`;
-    MalformedFrame when what it answers is not Kafka's protocol. The connection is closed after either.
+    """Every method that waits raises OSError when the broker hangs up or is silent for `timeout_s`, and MalformedFrame
+    when its answer is not Kafka's protocol. The connection is closed after either.
 
-    `versions` are those that the broker offers.
+    `versions`: the API versions that the broker offers.
     """
 
     def __init__(self, client_id: str, timeout_s: float = TIMEOUT_S) -> None:
@@ -46,7 +46,7 @@ class AsyncConnection(asyncio.Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests without answer."""
+        """The number of requests without an answer."""
         return len(self._waiting)
 
     async def agree_on_versions(self) -> int:
@@ -57,14 +57,14 @@ class AsyncConnection(asyncio.Protocol):
         return answer.error_code
 
     async def log_in(self, sasl: SaslSettings) -> int:
-        """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
+        """Logs in; returns for how many ms the login is valid, 0 for ever. Raises: AuthenticationFailed."""
         self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
         lifetime_ms = await await_steps(log_in(sasl, self.versions), self._do_login_step)
         self._parser.max_bytes = MAX_RESPONSE_BYTES
         return lifetime_ms
 
     async def exchange(self, request: Any, version: int, timeout_s: float | None = None) -> Any:
-        """The response to a request in that version."""
+        """Sends a request in that version and returns the response."""
         spec = spec_of_request(request)
         correlation_id = self._next_id()
         pieces = encode_request(spec, version, correlation_id, self._client_id, request)
@@ -80,19 +80,19 @@ class AsyncConnection(asyncio.Protocol):
     async def exchange_body(
         self, spec: ApiSpec, version: int, body: bytes | memoryview, timeout_s: float | None = None
     ) -> Frame:
-        """The answer to a request whose body is encoded already: what follows the correlation id, tags included."""
+        """Sends an encoded request body; returns the answer's bytes after its correlation id, tags included."""
         correlation_id = self._next_id()
         pieces = encode_request_head_and_body(spec, version, correlation_id, self._client_id, body)
         return (await self._send(spec.name, correlation_id, pieces, timeout_s))[CORRELATION_BYTES:]
 
     def retire(self) -> None:
-        """Hangs up as soon as nothing is in flight."""
+        """Closes the connection as soon as no request is in flight."""
         self._is_retired = True
         if not self._waiting:
             self.close()
 
     def close(self, why: Exception | None = None) -> None:
-        """Hangs up; what is in flight ends with `why`."""
+        """Closes the connection; requests in flight end with `why`."""
         if self._transport is not None:
             self._transport.abort()
         self._end(why or ConnectionResetError("the connection was closed"))
@@ -100,7 +100,7 @@ class AsyncConnection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self._writable.set()
         if self.closed:
             self._transport.abort()
@@ -136,7 +136,7 @@ class AsyncConnection(asyncio.Protocol):
         try:
             return await self._write_and_await(pieces, answered, timeout_s)
         finally:
-            del answered  # an exception that it has knows this frame
+            del answered  # its exception refers to this frame
 
     async def _write_and_await(
         self, pieces: list[Any], answered: asyncio.Future[Frame], timeout_s: float | None

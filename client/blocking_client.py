@@ -1,4 +1,4 @@
-"""The blocking front: carries operations out in the calling thread, one request at a time."""
+"""The blocking client: runs operations in the calling thread, one request at a time."""
 
 import ssl
 import time
@@ -25,9 +25,10 @@ LOGIN_USE = 0.85
 
 
 class BlockingClient:
-    """Connections to brokers, opened when something is asked. May be used by several threads, one at a time.
+    """Connections to brokers, opened when something is asked. Several threads may use it; a lock lets in one
+    at a time.
 
-    A kept connection that broke meanwhile is opened again once, and the request is sent again.
+    If a kept connection turns out to be broken, it is opened again once and the request is sent again.
     """
 
     def __init__(
@@ -55,13 +56,13 @@ class BlockingClient:
         self.close()
 
     def close(self) -> None:
-        """Hangs up everywhere."""
+        """Closes all connections."""
         with self._lock:
             for address in list(self._open):
                 self._drop(address)
 
     def interrupt(self) -> None:
-        """Makes what another thread waits for fail; nothing is asked any more."""
+        """Makes requests that other threads wait for fail; later ones fail at once."""
         self._is_interrupted = True
         for connection in list(self._open.values()):
             connection.interrupt()
@@ -72,7 +73,7 @@ class BlockingClient:
             take_steps(self._cluster.servers.try_each(lambda address: address), self._connect)
 
     def run(self, operation: Operation[T]) -> T:
-        """The result of an operation. Raises: ClientError."""
+        """Runs an operation and returns its result. Raises: ClientError."""
         with self._lock:
             return take_steps(self._cluster.steps_of(operation), self._do_step)
 

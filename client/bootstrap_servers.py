@@ -1,4 +1,4 @@
-"""The addresses of a cluster of which any will do: those that a client was given, then those that it has learned."""
+"""The addresses at which a client may ask any broker: first those it was given, then those it has learned."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final, TypeVar
@@ -7,13 +7,13 @@ from ..config.keys.endpoints import HostPort
 
 S = TypeVar("S")
 MOST_NAMED: Final = 3
-"""Servers, and reasons, that a sentence has; it counts the others."""
+"""How many servers, and reasons, a sentence names; it counts the others."""
 _PLACE: Final = "\0"
 """Stands for the servers in a reason."""
 
 
 class BootstrapServers:
-    """The one that answered last is asked first, given or learned, until it fails or is no broker any more."""
+    """The server that answered last is asked first, until it fails or is no broker any more."""
 
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._given = list(addresses)
@@ -21,18 +21,18 @@ class BootstrapServers:
         self._answered_last: HostPort | None = None
 
     def add_brokers(self, brokers: Iterable[HostPort]) -> None:
-        """Takes the brokers of a Metadata answer, which are asked where none that was given answers."""
+        """Takes the brokers of a Metadata answer; they are asked if no given server answers."""
         self._learned = [each for each in brokers if each not in self._given]
 
     def try_each(
         self, make_step: Callable[[HostPort], S], failure: type[Exception] | tuple[type[Exception], ...] = OSError
     ) -> Generator[S, Any, Any]:
-        """What the step gives at the first server where it does not end with a `failure`.
+        """Yields a step for one server after the other; returns the result of the first that does not raise `failure`.
 
-        Raises: a failure as that of the last server, with what each of them came to.
+        Raises: an exception of the last failure's type, with the reasons of all servers.
         """
         reasons: list[tuple[HostPort, str]] = []
-        # a list of its own: those who ask meanwhile change the order
+        # a copy, since others who ask meanwhile change the order
         tried = sorted((*self._given, *self._learned), key=lambda address: address != self._answered_last)
         for address in tried:
             try:
@@ -50,8 +50,7 @@ class BootstrapServers:
 
 
 def join_reasons(reasons: Iterable[tuple[HostPort, str]]) -> str:
-    """One sentence with the first `MOST_NAMED` reasons, each once with the servers that it is of, and how many more
-    there are."""
+    """One sentence with the first `MOST_NAMED` reasons, each with its servers, and how many more there are."""
     servers: dict[str, list[str]] = {}
     for address, reason in reasons:
         servers.setdefault(reason.replace(str(address), _PLACE), []).append(str(address))

@@ -1,4 +1,4 @@
-"""Time for the asyncio front, which tests and simulations replace."""
+"""The clock of the asyncio client, which tests and simulations replace."""
 
 import asyncio
 from time import time_ns
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time in ms since 1970, and lets it pass."""
+    """The time in ms since 1970, and a sleep."""
 
     def now_ms(self) -> int: ...
 

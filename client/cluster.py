@@ -1,9 +1,9 @@
-"""What a client knows of a cluster, and whom it asks for what, without I/O.
+"""What a client knows of a cluster, and which broker it sends each request to, without I/O.
 
     any broker       the server that answered last, then the bootstrap servers, then the brokers of the last Metadata
                      answer
-    node             its address by the last Metadata answer; one that is not known is looked up
-    coordinator      as FindCoordinator says; looked up again when it answers that it is not, or is gone
+    node             its address in the last Metadata answer; an unknown one is looked up
+    coordinator      as FindCoordinator says; looked up again when it is gone or answers that it is not
     controller       as Metadata says; looked up when a broker answers NOT_CONTROLLER (before KRaft)
 
 Source: Kafka 3.9, AdminClientRunnable, ConsumerNetworkClient.
@@ -28,7 +28,7 @@ TRIES = 100
 RETRY_MS = 100
 SEVERAL_KEYS_FROM = 4  # of FindCoordinator
 MOST_FOUND = 1_000
-"""Coordinators that are remembered: a gateway asks for those of groups that its clients name, of 32 kB each."""
+"""Coordinators that are remembered: the clients of a gateway may name many groups, in up to 32 kB each."""
 WRONG_TARGET = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -41,7 +41,7 @@ WRONG_TARGET = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request for the broker at an address; the step takes its response."""
+    """A step: send a request to the broker at an address; its result is the response."""
 
     address: HostPort
     ask: Ask
@@ -51,7 +51,7 @@ Steps: TypeAlias = Generator[Send | Pause, Any, T]
 
 
 class Cluster:
-    """`nodes`: the brokers by id, as the last Metadata answer had them. `tries`: how often a target is looked for."""
+    """`nodes`: the brokers of the last Metadata answer by id. `tries`: how often a target is looked up."""
 
     def __init__(self, bootstrap: Sequence[HostPort], tries: int = TRIES) -> None:
         self.nodes: dict[int, HostPort] = {}
@@ -60,7 +60,7 @@ class Cluster:
         self._found: dict[Target, HostPort] = {}
 
     def steps_of(self, operation: Operation[T]) -> Steps[T]:
-        """The steps of an operation; what it asks of a target goes to the broker that is it. Raises: ClientError."""
+        """Yields the steps of an operation, each request addressed to its target. Raises: ClientError."""
         response, fault = None, None
         while True:
             try:
@@ -143,4 +143,4 @@ class Cluster:
             if found.error_code not in WRONG_TARGET or not left:
                 kind = "transactional id" if target.key_type else "group"
                 raise KafkaError(f"{kind} {target.name} has no coordinator", found.error_code)
-            yield Pause(RETRY_MS)  # the topic that the coordinator keeps is being created
+            yield Pause(RETRY_MS)  # the coordinator's topic is being created

@@ -1,4 +1,4 @@
-"""One blocking connection to a broker: one request at a time, in a version that is given or agreed by ApiVersions."""
+"""One blocking connection to a broker: one request at a time, in a given version or one agreed by ApiVersions."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from .tls_socket import TlsSocket
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
 MAX_BYTES_BEFORE_LOGIN = 512 << 10
-"""The bytes of an answer before the broker has authenticated; Kafka's brokers bound such requests likewise."""
+"""The largest answer before the broker has authenticated; Kafka's brokers have the same limit for requests."""
 ANY_VERSION = 0x7FFF
 READ_BYTES = 65_536
 SIZE_BYTES = 4
@@ -31,8 +31,8 @@ Address = tuple[str, int]
 
 
 class Connection:
-    """Raises, from every method: OSError when the broker cannot be reached, hangs up or is silent for `timeout_s`;
-    MalformedFrame when what it answers is not Kafka's protocol. The connection is of no use after either.
+    """Every method raises OSError when the broker cannot be reached, hangs up or is silent for `timeout_s`, and
+    MalformedFrame when its answer is not Kafka's protocol. The connection is of no use after either.
 
     `answer_bytes` is the size of the last answer, the size field not counted.
     """
@@ -75,17 +75,17 @@ class Connection:
         raise fault
 
     def interrupt(self) -> None:
-        """Makes what another thread waits for fail, as if the broker had hung up."""
+        """Makes the call in which another thread waits fail, as if the broker had hung up."""
         self._is_interrupted = True
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def set_timeout(self, timeout_s: float) -> None:
-        """How long each answer is waited for from now on."""
+        """Sets how long to wait for each answer from now on."""
         self._socket.settimeout(timeout_s)
 
     def begin_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Speaks TLS from now on with a broker whose certificate has to be that of `host`. Raises: ssl.SSLError."""
+        """Shakes hands; the broker's certificate has to be for `host`. Raises: ssl.SSLError."""
         assert isinstance(self._socket, socket.socket)
         self._socket = TlsSocket(self._socket, context, host)
 
@@ -102,7 +102,7 @@ class Connection:
         return min(self.versions.get(spec.key, NOT_OFFERED)[1], spec.max_version, most)
 
     def exchange(self, request: Any, version: int) -> Any:
-        """The response to a request in that version."""
+        """Sends a request in that version and returns the response."""
         spec = spec_of_request(request)
         self._correlation_id += 1
         pieces = encode_request(spec, version, self._correlation_id, self._client_id, request)
@@ -113,7 +113,7 @@ class Connection:
         return response
 
     def log_in(self, sasl: SaslSettings) -> int:
-        """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
+        """Logs in; returns for how many ms the login is valid, 0 for ever. Raises: AuthenticationFailed."""
         self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
         lifetime_ms = take_steps(log_in(sasl, self.versions), self._do_login_step)
         self._parser.max_bytes = MAX_RESPONSE_BYTES

@@ -1,4 +1,4 @@
-"""One place that says in a client's words what went wrong on a connection."""
+"""Turns exceptions of a connection into ClientErrors, with messages for people."""
 
 import ssl
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ from .errors import (
 
 @contextmanager
 def translate_connect_faults(address: HostPort) -> Iterator[None]:
-    """While a connection is opened, raises Unreachable in place of an OSError, or of the ValueError for an invalid host
-    name, and TlsFailed in place of an SSLError."""
+    """While a connection is opened, raises TlsFailed in place of an SSLError, and Unreachable in place of another
+    OSError or of the ValueError for an invalid host name."""
     try:
         yield
     except ssl.SSLError as fault:
@@ -39,7 +39,7 @@ def translate_connect_faults(address: HostPort) -> Iterator[None]:
 
 @contextmanager
 def translate_request_faults(address: HostPort, name: str) -> Iterator[None]:
-    """Raises: ClientError in place of whatever goes wrong while `name` is asked."""
+    """While request `name` is sent, raises a ClientError in place of errors of the connection and its protocol."""
     try:
         yield
     except AuthenticationFailed as fault:
@@ -66,8 +66,8 @@ def translate_request_faults(address: HostPort, name: str) -> Iterator[None]:
 
 
 def _without_traceback(fault: Exception) -> Exception:
-    """The fault without its traceback. From Python 3.12 on the frame of `contextmanager`, which knows the fault, is in
-    that, so that each would keep the other.
+    """Returns the fault without its traceback. From Python 3.12 on that has a frame of `contextmanager` which refers to
+    the fault, so each would keep the other alive.
     """
     fault.__traceback__ = None
     return fault

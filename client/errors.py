@@ -1,4 +1,4 @@
-"""What a call on a client ends with when it came to nothing."""
+"""The exceptions of a client's methods."""
 
 import os
 import ssl
@@ -9,7 +9,7 @@ from ..protocol.errors import ErrorCode, code_of, error_name
 from ..protocol.tls_faults import describe_tls_fault
 
 MAX_SHOWN_CHARACTERS: Final = 1000
-"""Of a text that a broker sent; the rest is cut."""
+"""How much of a broker's text is shown."""
 
 SENTENCES: Final = {
     "UNKNOWN_TOPIC_OR_PARTITION": "there is no such topic or partition",
@@ -22,11 +22,11 @@ SENTENCES: Final = {
     "INVALID_TOPIC_EXCEPTION": "that is no name for a topic",
     "NON_EMPTY_GROUP": "the group has members",
 }
-"""What people read of an error for which a broker gave no words of its own."""
+"""The words for an error whose response has no message."""
 
 
 class ClientError(Exception):
-    """A call came to nothing, and why; `error_code` is the broker's, where it was one."""
+    """A call failed. `error_code`: the broker's error, or one that fits the fault."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class UnsupportedVersion(ClientError):
 
 
 class AuthenticationFailed(ClientError):
-    """A broker did not believe who the client is, or could not show who it is itself; trying again is no use."""
+    """The broker or the client could not prove who it is; trying again is of no use."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.SASL_AUTHENTICATION_FAILED) -> None:
         super().__init__(message, code)
@@ -82,19 +82,19 @@ class KafkaError(ClientError):
 
 
 def describe_error(code: str, message: str) -> str:
-    """A sentence with the error's name; the name alone where there are no words for it."""
+    """The message, or a sentence for the error, with the error's name; the name alone if there is neither."""
     words = message or SENTENCES.get(code, "")
     return f"{words} ({code})" if words else code
 
 
 def raise_if_error(what: str, answer: Any) -> None:
-    """Raises: KafkaError if the answer, or the part of one, has an error code."""
+    """Raises: KafkaError if the answer, or this part of one, has an error code."""
     if answer.error_code:
         raise KafkaError(what, answer.error_code, getattr(answer, "error_message", None))
 
 
 def describe_connect_fault(error: OSError | ValueError) -> str:
-    """Why nobody answers, in the system's words: asyncio has words of its own around them."""
+    """Why a connection could not be opened, in the system's words, without those that asyncio adds."""
     number = getattr(error, "errno", None) or 0
     if isinstance(error, TimeoutError) and not number:
         return "there was no answer in time"
@@ -102,12 +102,12 @@ def describe_connect_fault(error: OSError | ValueError) -> str:
 
 
 def describe_handshake_fault(error: ssl.SSLError) -> str:
-    """What a failed handshake comes to."""
+    """A sentence for a failed handshake."""
     return f"TLS could not be agreed on: {describe_tls_fault(error, 'the broker')}"
 
 
 def make_printable(text: str) -> str:
-    """A broker's text as one line of bounded length, in which no control character is left."""
+    """A broker's text as one line of limited length with control characters escaped."""
     shown = text[:MAX_SHOWN_CHARACTERS]
     escaped = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown)
     return escaped + ("…" if len(text) > MAX_SHOWN_CHARACTERS else "")

@@ -1,7 +1,7 @@
 """A member of a classic consumer group, without I/O or clock: join, sync, heartbeat, commit, leave.
 
 The leader assigns partitions as Kafka's range assignor does, so a group may also have Java consumers of the defaults.
-Who joins again gives up what it had. Source: KIP-62, KIP-345, KIP-394; Kafka 3.9, AbstractCoordinator,
+A member that joins again gives up its partitions. Source: KIP-62, KIP-345, KIP-394; Kafka 3.9, AbstractCoordinator,
 ConsumerCoordinator, RangeAssignor.
 """
 
@@ -31,7 +31,7 @@ RANGE = "range"
 SUBSCRIPTION_VERSION = 1
 SEVERAL_MEMBERS_FROM = 3  # of LeaveGroup
 JOIN_TIMEOUT_S = 330.0
-"""Others in the group may take Java's five minutes to join again."""
+"""Other members may take five minutes to join again, the default in Java."""
 JOIN_AGAIN = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.ILLEGAL_GENERATION,
@@ -42,7 +42,7 @@ JOIN_AGAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipSettings:
-    """What a member tells its group. `instance_id` is that of a static member."""
+    """What a member says when it joins. `instance_id`: of a static member."""
 
     group: str
     topics: Sequence[str]
@@ -52,24 +52,24 @@ class MembershipSettings:
 
 
 class GroupMember:
-    """Its operations raise KafkaError for what joining again does not mend.
+    """Its operations raise KafkaError for errors that joining again does not fix.
 
-    `generation` is that of the group in which the member has its partitions; `member_id` is "" while it has none.
+    `generation`: the group's generation in which it got its partitions. `member_id`: "" until the group gives it one.
     """
 
     def __init__(self, membership: MembershipSettings, leaders: PartitionLeaders | None = None) -> None:
-        """`leaders` learns of the partitions that this member assigns to others."""
+        """`leaders` learns the leaders of the topics that this member assigns as the group's leader."""
         self._membership = membership
         self._leaders = leaders or PartitionLeaders()
         self._to = Coordinator(membership.group, looked_up_first=True)
         self.forget_member_id()
 
     def forget_member_id(self) -> None:
-        """It is another member from now on."""
+        """Makes the next `join` that of a new member."""
         self.member_id, self.generation = "", NO_GENERATION
 
     def join(self) -> Operation[list[TopicPartition] | None]:
-        """The partitions that are this member's now; None where it has to join again, at once."""
+        """Joins and syncs; returns the partitions of this member, None if it has to join again at once."""
         joined = yield self._ask(self._join_request(), JOIN_TIMEOUT_S)
         self.member_id = joined.member_id or self.member_id
         if not self._check_code("joining", joined.error_code):
@@ -86,7 +86,7 @@ class GroupMember:
         return [(each.topic, partition) for each in assigned for partition in each.partitions]
 
     def heartbeat(self) -> Operation[bool]:
-        """Whether the member may stay; it has to join again if not."""
+        """Sends a heartbeat; returns False if the member has to join again."""
         request = HeartbeatRequest(
             group_id=self._membership.group,
             generation_id=self.generation,
@@ -97,7 +97,7 @@ class GroupMember:
         return self._check_code("staying", answer.error_code)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Operation[dict[TopicPartition, str]]:
-        """Commits offsets; returns the errors by partition. A rebalance is none: the member joins anyway."""
+        """Commits offsets; returns the errors by partition. A rebalance is no error: the member joins again."""
         outcomes = yield from commit_offsets(
             self._membership.group,
             offsets,
@@ -112,7 +112,7 @@ class GroupMember:
         return {each: error for each, error in failed.items() if error != ErrorCode.REBALANCE_IN_PROGRESS.name}
 
     def leave(self) -> Operation[None]:
-        """The others need not wait for this member any more. A static member stays until its session is over."""
+        """Leaves the group. A static member stays in it until its session times out."""
         member_id, group = self.member_id, self._membership.group
         self.forget_member_id()
         if not member_id or self._membership.instance_id is not None:
@@ -130,7 +130,7 @@ class GroupMember:
         return Ask(key=key, make_request=lambda version: request, to=self._to, timeout_s=timeout_s)
 
     def _check_code(self, doing: str, code: int) -> bool:
-        """Whether there was no error; False for one that joining again mends."""
+        """Returns True without an error, False for one that joining again fixes. Raises: KafkaError for others."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget_member_id()
         if code and code not in JOIN_AGAIN:

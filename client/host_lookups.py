@@ -1,7 +1,7 @@
-"""Looks up the addresses of hosts in threads that nobody waits for: a resolver that hangs delays no end of a process.
+"""Looks up the addresses of hosts in daemon threads, so a resolver that hangs does not delay the end of the process.
 
-The event loop's own `getaddrinfo` has a few threads, which one such host takes from all others, and is awaited when the
-loop is closed.
+The event loop's own `getaddrinfo` has a few threads, which one such host could block for all others, and which are
+awaited when the loop is closed.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from threading import Thread
 
 
 class HostLookups:
-    """Those who ask for a host at the same time share a thread."""
+    """Lookups of the same host at the same time share a thread."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, int], asyncio.Future[list[str]]] = {}
 
     async def find_addresses(self, host: str, port: int) -> list[str]:
-        """Raises: OSError, ValueError for a host that no name is."""
+        """The addresses of a host. Raises: OSError, ValueError for an invalid name."""
         try:
             return [str(ip_address(host))]
         except ValueError:

@@ -1,6 +1,6 @@
-"""An operation on a cluster, without I/O: a generator that yields what to ask whom and takes the response.
+"""An operation on a cluster, without I/O: a generator that yields requests with their targets and takes responses.
 
-The fronts carry operations out: `BlockingClient` and `AsyncClient`, by what `Cluster` knows.
+`BlockingClient` and `AsyncClient` run operations; `Cluster` finds the brokers for them.
 """
 
 from collections.abc import Callable, Generator
@@ -16,13 +16,13 @@ from .versions import ANY_VERSION, VersionRange, VersionRanges, common_version
 T = TypeVar("T")
 TopicPartition = tuple[str, int]
 GROUP, TRANSACTION = 0, 1
-"""What a coordinator is of (FindCoordinator)."""
+"""The key types of FindCoordinator."""
 CONTROLLER: Literal["controller"] = "controller"
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """The broker of a group or a transactional id. Any broker is asked first, unless it is to be `looked_up_first`."""
+    """The coordinator of a group or transactional id. Without `looked_up_first` any broker is asked first."""
 
     name: str
     key_type: int = GROUP
@@ -35,9 +35,9 @@ Target: TypeAlias = int | Coordinator | Literal["controller"] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A request to send; `make_request` builds it for the newest version that both sides speak, `within` these.
+    """A request to send. `make_request` builds it for the newest version in the range `within` that both sides speak.
 
-    `error_of` finds the code in the response by which a target says that it is the wrong one.
+    `error_of` returns the error code of the response; it shows whether the request went to the wrong broker.
     """
 
     key: ApiKey
@@ -63,7 +63,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Time to let pass before the next step."""
+    """A step: wait before the next one."""
 
     ms: int
 
@@ -72,11 +72,11 @@ Operation: TypeAlias = Generator[Ask | Pause, Any, T]
 
 
 def operation_of_ask(ask: Ask) -> Operation[Any]:
-    """The response to one request."""
+    """An operation of one request; returns the response."""
     return (yield ask)
 
 
 def ask(request: Any, to: Target = None, within: VersionRange = ANY_VERSION) -> Operation[Any]:
-    """The response to a request that is the same in all versions."""
+    """An operation of one request that is the same in all versions; returns the response."""
     key = ApiKey(spec_of_request(request).key)
     return operation_of_ask(Ask(key=key, make_request=lambda version: request, to=to, within=within))

@@ -1,4 +1,4 @@
-"""Takes the steps of a generator: what it yields is done, and it gets the result, or the exception."""
+"""Runs generators of steps: each yielded step is done, and its result or exception is sent back."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ def take_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Any]) -> T:
             value: T = end.value
             return value
         finally:
-            result = fault = None  # a fault that is raised here knows this frame, so that each would keep the other
+            result = fault = None  # a fault raised here refers to this frame: each would keep the other
         try:
             result = do_step(step)
         except Exception as error:
@@ -34,7 +34,7 @@ async def await_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Awaita
             value: T = end.value
             return value
         finally:
-            result = fault = None  # a fault that is raised here knows this frame, so that each would keep the other
+            result = fault = None  # a fault raised here refers to this frame: each would keep the other
         try:
             result = await do_step(step)
         except Exception as error:

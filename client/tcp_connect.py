@@ -1,7 +1,7 @@
 """Connecting by TCP, and TLS, to a host that may have several addresses.
 
-Each attempt begins at the address that was good last, or behind the one that failed last: a machine that is down does
-not answer at all, so an attempt may spend all its time on one address. Source: Kafka 3.9,
+Each attempt begins at the address that worked last, or after the one that failed last: a machine that is down does not
+answer at all, so an attempt may spend all its time on one address. Source: Kafka 3.9,
 ClusterConnectionStates (`use_all_dns_ips`).
 """
 
@@ -16,20 +16,20 @@ from .host_lookups import HostLookups
 from .tls_transport import TlsTransport
 
 MOST_PLACES = 1_000
-"""That are remembered: a cluster may name ever new hosts."""
+"""How many hosts and ports are remembered: a cluster may name ever new hosts."""
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
 
 class Connect(Protocol):
-    """Opens a connection; who wants it within a time cancels it then. Raises: OSError, ssl.SSLError among them;
-    ValueError for a host that no name is."""
+    """Opens a connection; has no timeout of its own. Raises: OSError, which includes ssl.SSLError; ValueError for an
+    invalid host name."""
 
     async def __call__(self, protocol: MakeProtocol, host: str, port: int, *, tls: ssl.SSLContext | None) -> object: ...
 
 
 class TcpConnect:
-    """A `Connect` that remembers where to go on, by host and port. Its connections with TLS share buffers, so they are
-    those of one loop."""
+    """A `Connect` that remembers by host and port which address to try next. Its TLS connections share buffers, so all
+    of them have to be of one event loop."""
 
     def __init__(self) -> None:
         self._next: dict[tuple[str, int], int] = {}

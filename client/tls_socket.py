@@ -9,8 +9,8 @@ from ..protocol.tls_records import CHUNK_BYTES, TlsBuffers, TlsRecords
 
 
 class TlsSocket:
-    """As much of a socket as `Connection` uses. Raises: OSError, ssl.SSLError among them; MalformedFrame for records
-    that no honest broker sends."""
+    """The methods of a socket that `Connection` uses. Raises: OSError, which includes ssl.SSLError; MalformedFrame for
+    records that no honest broker sends."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str) -> None:
         """Shakes hands with a broker whose certificate has to be that of `host`."""
@@ -34,7 +34,7 @@ class TlsSocket:
                 raise
 
     def recv(self, most_bytes: int) -> bytes:
-        """The data of a record, whatever `most_bytes` is; b"" at the end of the stream."""
+        """Returns the data of one record, even if that is above `most_bytes`; b"" at the end of the stream."""
         opened = b""
         while not opened and not self._records.is_at_end and (data := self._receive()):
             opened = self._records.decrypt(data)
@@ -49,7 +49,7 @@ class TlsSocket:
                 self._send_unsent()
 
     def _raise_alert_of_peer(self) -> None:
-        """Of TLS 1.3: a client that is refused for its certificate has sent its first request by then.
+        """In TLS 1.3 a client learns that its certificate was refused only after it has sent its first request.
 
         Raises: ssl.SSLError.
         """

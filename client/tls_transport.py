@@ -1,7 +1,7 @@
 """TLS between a protocol and its TCP connection, both of asyncio; docs/decisions/tls-transport.md has the reasons.
 
-asyncio's own TLS hands OpenSSL all that has come. Here the loop is asked for the bytes of one record at a time, so the
-rest stays with the kernel, and others have the loop in between.
+asyncio's own TLS gives OpenSSL all bytes that have come. Here the loop reads one record at a time, so the rest stays
+with the kernel, and other tasks run in between.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ MOST_UNSENT_BYTES = 4 * 1024
 
 
 class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
-    """The transport of `protocol`, as far as clients use one, and the protocol of the TCP connection.
+    """The transport of `protocol`, with the methods that clients use, and the protocol of the TCP connection.
 
-    As with asyncio's TLS, `protocol` learns of the connection when the handshake is done. Why it was lost is
-    ssl.SSLError, MalformedFrame for records that no honest broker sends, else what TCP says.
+    As with asyncio's TLS, `protocol.connection_made` is called after the handshake. `connection_lost` gets an
+    ssl.SSLError, MalformedFrame for records that no honest broker sends, or the error of TCP.
     """
 
     def __init__(self, protocol: asyncio.BaseProtocol, context: ssl.SSLContext, host: str, buffers: TlsBuffers) -> None:
@@ -35,7 +35,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._fault: Exception | None = None
 
     async def wait_for_handshake(self) -> None:
-        """Returns when `protocol` has its connection. Raises: ssl.SSLError, OSError when the broker hangs up."""
+        """Returns when the handshake is done. Raises: ssl.SSLError, OSError when the broker hangs up."""
         try:
             await self._handshake
         except BaseException:
@@ -73,7 +73,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._tcp = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
+        self._tcp = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self._receive(0)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -92,7 +92,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._handshake.set_exception(why)
             self._handshake.exception()  # nobody may wait for it any more
         self._records.close()
-        self._protocol = asyncio.Protocol()  # its own knows this transport: what both hold is to be free now
+        self._protocol = asyncio.Protocol()  # its own refers to this transport: both are to be freed now
 
     def pause_writing(self) -> None:
         self._is_paused = True
@@ -107,7 +107,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # inside
 
     def _receive(self, size: int) -> None:
-        """Reads `size` bytes of the scratch: for the handshake, or decrypted for the protocol."""
+        """Takes `size` bytes of the scratch: for the handshake, or decrypts them for the protocol."""
         data = b""
         try:
             if self._is_open:
@@ -153,7 +153,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._tcp.write(unsent)
 
     def _abort_with_fault(self, fault: Exception) -> None:
-        """Hangs up; an alert goes out first, if the socket takes it."""
+        """Hangs up after sending an alert, if the socket takes it."""
         self._fault = self._fault or fault
         self._send_unsent()
         self.abort()

@@ -12,7 +12,7 @@ NOT_OFFERED: VersionRange = (0, -1)
 
 
 def common_version(key: ApiKey, ranges: VersionRanges, within: VersionRange = ANY_VERSION) -> int | None:
-    """The newest version that both sides speak, `within` these, both ends included; None when there is none."""
+    """The newest version in the range `within` that both sides speak; None when there is none."""
     low, high = ranges.get(key, NOT_OFFERED)
     spec = API[key]
     version = min(high, spec.max_version, within[1])

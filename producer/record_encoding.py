@@ -12,9 +12,9 @@ from ..protocol.records.layout import RECORD_BATCH_OVERHEAD
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-    from cython.cimports.stepdown.protocol.records.kernel.numbers import Sink, Source, copy, put_varint, varint_bytes
+    from cython.cimports.stepdown.protocol.records.kernel.numbers import Sink, Source, copy, put_varint, varint_size
 else:
-    from ..protocol.records.kernel.numbers import Sink, Source, copy, put_varint, varint_bytes
+    from ..protocol.records.kernel.numbers import Sink, Source, copy, put_varint, varint_size
 
 COMPILED: bool = cython.compiled
 
@@ -29,7 +29,7 @@ def most_bytes(
     key_size: cython.Py_ssize_t, value_size: cython.Py_ssize_t, headers_size: cython.Py_ssize_t
 ) -> cython.longlong:
     """The most that a batch of this record alone takes; sizes are -1 for null."""
-    size: cython.longlong = _BOUND + varint_bytes(key_size) + varint_bytes(value_size) + headers_size
+    size: cython.longlong = _BOUND + varint_size(key_size) + varint_size(value_size) + headers_size
     return size + max(key_size, 0) + max(value_size, 0)
 
 
@@ -50,12 +50,12 @@ def encode_headers(headers) -> bytes:
                 raise TypeError(f"the value of header {name} is bytes or None, found {type(value).__name__}")
             value = bytes(value)
         encoded: bytes = name.encode()
-        size += varint_bytes(len(encoded)) + len(encoded)
-        size += 1 if value is None else varint_bytes(len(value)) + len(value)
+        size += varint_size(len(encoded)) + len(encoded)
+        size += 1 if value is None else varint_size(len(value)) + len(value)
         pairs.append((encoded, value))
     if not pairs:
         return NO_HEADERS
-    size += varint_bytes(len(pairs))
+    size += varint_size(len(pairs))
     if cython.compiled:
         made: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
         _write_headers(cython.cast(Sink, PyBytes_AS_STRING(made)), pairs)

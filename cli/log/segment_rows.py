@@ -13,7 +13,7 @@ from ...protocol.errors import CorruptRecord, InvalidRecord, PeerFault
 from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batch_header import BatchHeader
-from ...protocol.records.batches import view
+from ...protocol.records.batches import view_batch
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -165,7 +165,7 @@ def _record_rows(file: FileHandle, header: BatchHeader) -> Iterator[Row]:
         yield problem_row(f"a batch of {header.size_bytes} bytes is too large to be opened", position=header.position)
         return
     try:
-        batch = view(memoryview(file.read(header.size_bytes, header.position)))
+        batch = view_batch(memoryview(file.read(header.size_bytes, header.position)))
         for record in batch.records(MAX_BATCH_BYTES):
             yield _record_row(batch, record)
     except PeerFault as fault:

@@ -1,1 +1,1 @@
-"""What a client can ask of a cluster, each without I/O: topics, groups, offsets, transactions, ACLs, users."""
+"""Operations on topics, configs, groups, offsets, transactions, ACLs, quotas and users, without I/O."""

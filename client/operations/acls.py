@@ -16,7 +16,7 @@ WITH_PREFIXES = (1, ANY_VERSION[1])
 
 
 def ask_for_acls(wanted: AclFilter) -> Operation[DescribeAclsResponse]:
-    """The answer that has the rules that the filter means. Raises: KafkaError."""
+    """Asks for the rules that match a filter; returns the response. Raises: KafkaError."""
     response: DescribeAclsResponse = yield from ask(
         DescribeAclsRequest(
             resource_type_filter=wanted.resource_type,
@@ -34,7 +34,7 @@ def ask_for_acls(wanted: AclFilter) -> Operation[DescribeAclsResponse]:
 
 
 def describe_acls(wanted: AclFilter) -> Operation[list[Acl]]:
-    """The rules that the filter means. Raises: KafkaError."""
+    """The rules that match a filter. Raises: KafkaError."""
     response = yield from ask_for_acls(wanted)
     return [
         _make_acl(resource.resource_type, resource.resource_name, resource.pattern_type, acl)
@@ -63,7 +63,7 @@ def create_acls(acls: Sequence[Acl]) -> Operation[None]:
 
 
 def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
-    """Removes the rules that the filters mean, and returns them. Raises: KafkaError."""
+    """Removes the rules that match the filters, and returns them. Raises: KafkaError."""
     wanted = [
         DeleteAclsFilter(
             resource_type_filter=each.resource_type,
@@ -87,6 +87,6 @@ def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
 
 
 def _make_acl(kind: int, name: str, pattern: int, entry: object) -> Acl:
-    """The rule; `entry` has what resources of a rule do not."""
+    """The rule of a resource; `entry` has its principal, host, operation and permission."""
     values = {part: getattr(entry, part) for part in ("principal", "host", "operation", "permission_type")}
     return Acl.from_numbers({"resource_type": kind, "resource_name": name, "pattern_type": pattern, **values})

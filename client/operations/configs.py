@@ -1,4 +1,4 @@
-"""Settings of topics, brokers, loggers, groups and client metrics, by what Kafka calls a config resource."""
+"""Settings of config resources: topics, brokers, loggers, groups and client metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN_SOURCE = "UNKNOWN"
 
 
 class ResourceKind(IntEnum):
-    """What a resource is, with its code in requests (Kafka 4.4, ConfigResource.Type)."""
+    """The type of a resource, with its code in requests (Kafka 4.4, ConfigResource.Type)."""
 
     TOPIC = 2
     BROKER = 4
@@ -48,14 +48,14 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigResource:
-    """A resource by its name; the broker "" stands for all brokers, which the others are by their ids."""
+    """A resource. The name of a broker is its id, or "" for the settings of all brokers."""
 
     kind: ResourceKind
     name: str
 
     @property
     def node(self) -> int | None:
-        """The only broker that knows the resource, None where any does."""
+        """The only broker that knows the resource, None if any broker does."""
         is_of_a_broker = self.kind in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER) and self.name
         return int(self.name) if is_of_a_broker else None
 
@@ -81,7 +81,7 @@ def describe_configs(resource: ConfigResource) -> Operation[list[dict[str, Any]]
 def alter_configs(
     resource: ConfigResource, changed: Mapping[str, str], removed: Sequence[str] = (), *, validate_only: bool = False
 ) -> Operation[Outcome]:
-    """Sets some of a resource's settings, and removes others so that the defaults count."""
+    """Sets some of a resource's settings, and removes others, so that their defaults apply."""
     configs = [AlterableConfig(name=key, config_operation=SET, value=text) for key, text in changed.items()]
     configs += [AlterableConfig(name=key, config_operation=DELETE, value=None) for key in removed]
     entry = AlterConfigsResource(resource_type=resource.kind, resource_name=resource.name, configs=tuple(configs))

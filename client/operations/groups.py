@@ -63,7 +63,7 @@ def list_groups(states: Sequence[str] = ()) -> Operation[list[Group]]:
 
 
 def describe_groups(names: Sequence[str]) -> Operation[list[Group]]:
-    """Groups with their members, in the order of `names`; one that there is not is Dead, or has an error."""
+    """Groups with their members, in the order of `names`; a group that does not exist is Dead or has an error."""
     found = []
     for name in names:
         group = yield from describe_classic(name)
@@ -75,7 +75,7 @@ def describe_groups(names: Sequence[str]) -> Operation[list[Group]]:
 
 
 def describe_classic(name: str) -> Operation[Group]:
-    """A group as DescribeGroups has it; Dead where there is none of the classic protocol."""
+    """A group by DescribeGroups; Dead if there is no such group of the classic protocol."""
     request = DescribeGroupsRequest(groups=(name,))
     response = yield _ask_coordinator(ApiKey.DESCRIBE_GROUPS, name, request, "groups")
     (found,) = response.groups
@@ -101,7 +101,7 @@ def _make_classic_member(member: Any, protocol_type: str) -> MemberDescription:
 
 
 def _describe_consumer_group(name: str) -> Operation[Group | None]:
-    """A group as ConsumerGroupDescribe has it; None where the broker does not know that."""
+    """A group by ConsumerGroupDescribe; None if the broker does not know that API."""
     request = ConsumerGroupDescribeRequest(group_ids=(name,))
     try:
         response = yield _ask_coordinator(ApiKey.CONSUMER_GROUP_DESCRIBE, name, request, "groups")

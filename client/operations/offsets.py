@@ -97,9 +97,9 @@ def _partitions_of_response(response: Any) -> Iterable[Any]:
 def look_up_offsets(
     topic_partitions: Iterable[TopicPartition], timestamp: int, *, to: int | None = None
 ) -> Operation[dict[TopicPartition, int]]:
-    """Offset of the first record at or after `timestamp`, -1 where there is none; EARLIEST and LATEST are the ends.
+    """Offset of the first record at or after `timestamp`, -1 if there is none; EARLIEST and LATEST are the ends.
 
-    Partitions that the broker cannot tell are left out. `to`: the node that leads them; any broker is asked without it.
+    Partitions with an error are left out. `to`: the broker that leads them; without it any broker is asked.
     """
     by_topic: dict[str, list[int]] = {}
     for topic, partition in topic_partitions:

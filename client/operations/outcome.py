@@ -1,4 +1,4 @@
-"""How a change went."""
+"""The result of one change."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from ..errors import make_printable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Of one of the things that were to be changed; `error` is a wire code's name, "" for none."""
+    """The result of a change of `name`; `error` is a wire code's name, "" for none."""
 
     name: str
     error: str = ""
@@ -21,7 +21,7 @@ class Outcome:
 
 
 def outcome_of(name: str, result: Any) -> Outcome:
-    """The outcome that a part of a response tells."""
+    """The outcome in one part of a response."""
     if not result.error_code:
         return Outcome(name=name)
     message = make_printable(getattr(result, "error_message", None) or "")

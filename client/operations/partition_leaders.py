@@ -1,4 +1,4 @@
-"""Which broker leads a partition: for those who read partitions themselves."""
+"""Which broker leads a partition, for clients that read partitions themselves."""
 
 from collections.abc import Iterable
 
@@ -8,13 +8,13 @@ from .topics import make_metadata_request
 
 
 class PartitionLeaders:
-    """Node ids of leaders, as far as they were asked for."""
+    """The ids of the leaders found by the last `refresh_and_count_partitions` of each topic."""
 
     def __init__(self) -> None:
         self._leaders: dict[TopicPartition, int] = {}
 
     def refresh_and_count_partitions(self, topics: Iterable[str]) -> Operation[dict[str, int]]:
-        """The number of partitions of each topic; their leaders are known from now on. Raises: KafkaError."""
+        """Looks up the leaders of topics; returns the number of partitions of each. Raises: KafkaError."""
         response = yield from ask(make_metadata_request(topics))
         nodes = {each.node_id for each in response.brokers}
         for topic in response.topics:
@@ -24,7 +24,7 @@ class PartitionLeaders:
         return {topic.name: len(topic.partitions) for topic in response.topics}
 
     def group_by_leader(self, topic_partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-        """The partitions, each under the node that leads it; those without a leader are left out."""
+        """The partitions by the id of their leader; those without a leader are left out."""
         found: dict[int, list[TopicPartition]] = {}
         for topic_partition in topic_partitions:
             if (leader := self._leaders.get(topic_partition)) is not None:

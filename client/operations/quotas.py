@@ -22,7 +22,7 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 
 
 def describe_quotas(names: QuotaEntity, of_any: Sequence[str] = ()) -> Operation[list[dict[str, Any]]]:
-    """The quotas of entities that have exactly these names and, of the types in `of_any`, any, ready for JSON.
+    """The quotas of entities with exactly these names, and with any name for the types in `of_any`, ready for JSON.
 
     Raises: KafkaError.
     """

@@ -18,7 +18,7 @@ from .outcome import Outcome, outcome_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
-    """A partition that is on its way to other brokers: its replicas now, and which of them come and go."""
+    """A partition that is being moved: its replicas now, and which of them are being added and removed."""
 
     topic: str
     partition: int
@@ -28,7 +28,7 @@ class Reassignment:
 
 
 def reassign_partitions(targets: Mapping[TopicPartition, Sequence[int] | None]) -> Operation[list[Outcome]]:
-    """Moves each partition to these brokers, the preferred leader first; None cancels what is under way.
+    """Moves each partition to these brokers, the preferred leader first; None cancels its reassignment.
 
     Raises: KafkaError.
     """
@@ -47,7 +47,7 @@ def reassign_partitions(targets: Mapping[TopicPartition, Sequence[int] | None]) 
 
 
 def list_reassignments() -> Operation[list[Reassignment]]:
-    """Those under way, by topic and partition. Raises: KafkaError."""
+    """The ongoing reassignments, sorted by topic and partition. Raises: KafkaError."""
     response = yield from ask(ListPartitionReassignmentsRequest(), CONTROLLER)
     raise_if_error("reassignments", response)
     found = [

@@ -35,7 +35,7 @@ NULL_MEANS_ALL_FROM = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create; -1 leaves a number to the broker. `assignments` (replicas by partition) replace both."""
+    """A topic to create; -1: the broker's default. `assignments` (replicas by partition) replace both numbers."""
 
     name: str
     partitions: int = -1
@@ -47,7 +47,7 @@ class NewTopic:
 def create_topics(
     topics: Sequence[NewTopic], *, validate_only: bool = False, timeout_ms: int = TIMEOUT_MS
 ) -> Operation[list[Outcome]]:
-    """Creates topics, or only finds out whether they could be."""
+    """Creates topics, or with `validate_only` only checks whether it could."""
     creatable = tuple(
         CreatableTopic(
             name=topic.name,
@@ -88,7 +88,7 @@ def add_partitions(name: str, count: int) -> Operation[Outcome]:
 
 
 def alter_topic_configs(name: str, changed: Mapping[str, str], removed: Sequence[str] = ()) -> Operation[Outcome]:
-    """Sets some of a topic's settings, and removes others so that the broker's defaults count."""
+    """Sets some of a topic's settings, and removes others, so that the broker's defaults apply."""
     return alter_resource(ConfigResource(ResourceKind.TOPIC, name), changed, removed)
 
 
@@ -122,7 +122,7 @@ def list_topic_partitions(name: str) -> Operation[list[TopicPartition]]:
 
 
 def make_metadata_request(names: Iterable[str], *, create: bool = False) -> MetadataRequest:
-    """Asks for topics; those that are missing may be made by the broker if `create`."""
+    """A request for topics; with `create` the broker may create missing ones."""
     topics = tuple(MetadataRequestTopic(name=name) for name in names)
     return MetadataRequest(topics=topics, allow_auto_topic_creation=create)
 
@@ -143,7 +143,7 @@ def topic_configs(names: Sequence[str]) -> Operation[dict[str, list[dict[str, An
 
 
 def _ask_any_then_controller(key: ApiKey, make_request: Callable[[int], Any], results: str) -> Operation[Any]:
-    """Asks any broker; the controller, where a result says that only it may (before KRaft)."""
+    """Asks any broker, then the controller if a result is NOT_CONTROLLER (before KRaft)."""
 
     def error_of(response: Any) -> int:
         codes = [each.error_code for each in getattr(response, results)]

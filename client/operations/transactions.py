@@ -1,7 +1,7 @@
 """Transactions, and how to end them by force.
 
-The broker that is asked has to be their coordinator, or the leader of the partition: nothing is looked up, since that
-would create the topic in which coordinators keep transactions.
+The broker that is asked has to be the coordinator, or the leader of the partition: coordinators are not looked up,
+since that would create the topic __transaction_state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .outcome import Outcome
 ONGOING = "Ongoing"
 FIRST_VERSION_WITH_DURATION = 1
 NO_DURATION = -1
-# Only the epoch counts of a producer that is made up to fence another.
+# The timeout of a producer that only fences another one does not matter.
 FENCING_TIMEOUT_MS = 1
 
 
@@ -53,7 +53,7 @@ class TransactionDescription:
 def list_transactions(
     states: Sequence[str] = (), producer_ids: Sequence[int] = (), longer_than_ms: int = NO_DURATION
 ) -> Operation[list[TransactionListing]]:
-    """The ids that pass the filters, by name. Raises: KafkaError, ClientError for a state that there is not."""
+    """The ids that pass the filters, sorted by name. Raises: KafkaError, ClientError for an unknown state."""
 
     def make_request(version: int) -> ListTransactionsRequest:
         if longer_than_ms != NO_DURATION and version < FIRST_VERSION_WITH_DURATION:
@@ -127,7 +127,7 @@ def abort_transaction_in_partition(topic_partition: TopicPartition, producer_id:
 
 
 def _find_producer_state(topic_partition: TopicPartition, producer_id: int) -> Operation[ProducerState | str | None]:
-    """What the partition remembers of the producer; the name of an error when it cannot be asked."""
+    """The partition's state of the producer, None if it has none; the name of an error if the broker gives one."""
     topics = [TopicRequest(name=topic_partition[0], partition_indexes=[topic_partition[1]])]
     answer = yield from ask(DescribeProducersRequest(topics=topics))
     found = answer.topics[0].partitions[0]

@@ -1,4 +1,4 @@
-"""Users that log in with SCRAM, and their passwords, which themselves are never sent."""
+"""SCRAM credentials of users; passwords themselves are never sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..operation import Operation, ask
 from .outcome import Outcome, outcome_of
 
 MECHANISMS = {name: code for code, name in SCRAM_MECHANISMS.items()}
-"""By name: the code in requests."""
+"""The codes in requests, by name."""
 
 SALT_BYTES = 24
 DEFAULT_ITERATIONS = 4096
@@ -36,7 +36,7 @@ def describe_users() -> Operation[list[tuple[str, str, int]]]:
 def set_password(
     user: str, password: str, mechanism: str, iterations: int = DEFAULT_ITERATIONS
 ) -> Operation[list[Outcome]]:
-    """Gives a user a password for a mechanism, or another one."""
+    """Sets or replaces a user's password for a mechanism."""
     salt = os.urandom(SALT_BYTES)
     upsertion = ScramCredentialUpsertion(
         name=user,
@@ -49,7 +49,7 @@ def set_password(
 
 
 def remove_password(user: str, mechanism: str) -> Operation[list[Outcome]]:
-    """Takes a user's password for a mechanism away."""
+    """Removes a user's password for a mechanism."""
     deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[mechanism])
     return (yield from _alter_credentials(AlterUserScramCredentialsRequest(deletions=[deletion])))
 

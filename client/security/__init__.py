@@ -1,1 +1,1 @@
-"""How a client proves who it is and checks who answers: settings, TLS contexts, logins."""
+"""Security settings, TLS contexts and logins of clients."""

@@ -1,7 +1,7 @@
 """The steps of a login on a new connection, without I/O: SaslHandshake, then the tokens of the mechanism.
 
     handshake v1   each token travels in SaslAuthenticate, whose answer says why a login failed
-    handshake v0   bare tokens with their size in front (brokers before 1.0), which just hang up
+    handshake v0   bare tokens with their size in front; brokers before 1.0 just hang up when a login fails
 
 PLAIN sends `NUL user NUL password` and is done with the answer; SCRAM takes two steps. OAUTHBEARER (RFC 7628) sends
 `n,,^Aauth=Bearer token^A^A`; an answer that is not empty says why not, and is acknowledged by `^A`. Source: KIP-43,
@@ -25,7 +25,7 @@ from .settings import SaslSettings, TokenProvider
 
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """A request to send in that version; the step takes its response."""
+    """A step: send a request in that version; its result is the response."""
 
     key: ApiKey
     request: Any
@@ -34,21 +34,21 @@ class LoginRequest:
 
 @dataclass(frozen=True, slots=True)
 class RawSaslToken:
-    """A SASL token that is sent with its size alone in front, without SaslAuthenticate; the step takes the answer, in
-    the same form."""
+    """A step: send a SASL token with only its size in front, without SaslAuthenticate; its result is the server's
+    token, which comes in the same form."""
 
     token: bytes
 
 
 LoginStep = LoginRequest | RawSaslToken | TokenProvider
-"""What to do next; a provider is called for its token, and awaited where it has to be."""
+"""The next step; a provider is called for its token, and awaited if it is async."""
 LoginSteps = Generator[LoginStep, Any, int]
 Tokens = Generator[bytes, bytes, None]
-"""Yields tokens to send and takes those of the server; it returns when the server has said all."""
+"""Yields tokens to send and takes the server's tokens; returns after the last of them."""
 
 
 def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
-    """Returns for how many ms the login is good, 0: for ever. `versions` are those that the broker offers.
+    """The steps of a login; returns for how many ms it is valid, 0 for ever. `versions`: what the broker offers.
 
     Raises: AuthenticationFailed.
     """
@@ -89,7 +89,7 @@ def _check_handshake(sasl: SaslSettings, answer: Any) -> None:
 
 
 def _begin_tokens(sasl: SaslSettings) -> Generator[LoginStep, Any, Tokens]:
-    """The tokens to exchange; the one of OAUTHBEARER is asked of the application first."""
+    """Returns the generator of tokens; for OAUTHBEARER it first gets the application's token."""
     if sasl.token_provider is None:
         return _send_scram(sasl) if sasl.mechanism in HASHES else _send_password(sasl)
     try:

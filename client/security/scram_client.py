@@ -17,18 +17,18 @@ from ...protocol.scram import (
 from ..errors import make_printable
 
 MOST_ITERATIONS: Final = 1 << 17
-"""Eight times what Kafka stores at most: 0.1 s of work, which is how long a hostile server can hold the client."""
+"""Eight times the most that Kafka stores: a hostile server can keep the client busy for 0.1 s."""
 MAX_MESSAGE_BYTES: Final = 8192
 MAX_SALT_BYTES: Final = 1024
 _ITERATIONS_DIGITS: Final = len(str(MOST_ITERATIONS))
 
 
 class ScramFailed(Exception):
-    """The server broke the protocol, or does not know the password itself."""
+    """The server broke the protocol, refused the login, or does not know the password."""
 
 
 class ScramClient:
-    """One exchange."""
+    """The messages of one login."""
 
     def __init__(self, mechanism: str, username: str, password: str, nonce: str | None = None) -> None:
         self._mechanism = mechanism
@@ -41,7 +41,7 @@ class ScramClient:
         return b"n,," + self._bare.encode()
 
     def final_message(self, server_first: bytes) -> bytes:
-        """Raises: ScramFailed where the answer is not one to what was sent."""
+        """Raises: ScramFailed if `server_first` does not answer the first message."""
         fields = _parse_fields(server_first)
         nonce, salt, iterations = (
             fields.get("r", ""),

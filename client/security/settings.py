@@ -1,4 +1,4 @@
-"""How a client proves who it is and checks who answers: the `security.*`, `ssl.*` and `sasl.*` settings.
+"""A client's `security.*`, `ssl.*` and `sasl.*` settings.
 
     security.protocol   PLAINTEXT  SSL  SASL_PLAINTEXT  SASL_SSL
     trust               ssl.truststore.location or .certificates; else the certificates of the machine
@@ -65,12 +65,12 @@ KEYS: dict[str, Key] = {
 }
 
 TokenProvider = Callable[[], str | Awaitable[str]]
-"""Gives a token of OAUTHBEARER as text."""
+"""Returns an OAUTHBEARER token as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Files by path, certificates and keys as PEM text. `versions`: of TLS, such as TLSv1.3."""
+    """`…_file` are paths; other certificates and keys are PEM text. `versions`: of TLS, such as TLSv1.3."""
 
     trusted_file: str | None = None
     trusted: str | None = None
@@ -84,7 +84,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """Who logs in, and how: by a password, or a token that is asked for before each login."""
+    """A login by a password, or by a token that the provider gives before each login."""
 
     mechanism: str
     username: str = ""
@@ -94,7 +94,7 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuritySettings:
-    """None: a connection without it. `tls` may be a context that the application made."""
+    """None: a connection without TLS, or without a login. `tls` may be a context that the application made."""
 
     tls: TlsSettings | SSLContext | None = None
     sasl: SaslSettings | None = None
@@ -104,7 +104,7 @@ OPEN = SecuritySettings()
 
 
 def parse_security(properties: Mapping[str, str]) -> SecuritySettings:
-    """What a client.properties asks for, whose names are those of KEYS. Raises: ConfigError."""
+    """The settings in the properties of a client.properties, named as in KEYS. Raises: ConfigError."""
     values: dict[str, Value | None] = {name: key.default for name, key in KEYS.items()}
     problems = []
     for name, text in properties.items():
@@ -131,7 +131,7 @@ def make_security_settings(
     ssl_context: SSLContext | None,
     token_provider: TokenProvider | None,
 ) -> SecuritySettings:
-    """What the settings ask for, those `asked` for by name; what is wrong with them goes to `problems`."""
+    """The security settings of these values; adds faults to `problems`. `asked`: the names that were given."""
     protocol = str(values["security.protocol"]).upper()
     tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
     if ssl_context is not None:

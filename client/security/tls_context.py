@@ -15,7 +15,7 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 
 
 def make_tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Raises: ConfigError for every file that is missing, or holds nothing of use."""
+    """Raises: ConfigError, with all files that are missing or hold nothing of use."""
     problems: list[Problem] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.options |= ssl.OP_NO_RENEGOTIATION
@@ -41,13 +41,13 @@ def make_tls_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def load_certificates(security: SecuritySettings) -> SecuritySettings:
-    """The same with its certificates read. Raises: ConfigError."""
+    """The same settings with `tls` as an SSLContext, its certificates loaded. Raises: ConfigError."""
     tls = security.tls
     return replace(security, tls=make_tls_context(tls)) if isinstance(tls, TlsSettings) else security
 
 
 def _load_own_certificate(context: ssl.SSLContext, key: str, chain: str, password: str) -> None:
-    """Python takes keys from files alone, so one is there for a moment, for nobody else to read."""
+    """Python loads keys only from files, so a private file exists for a moment."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "own.pem"
         file.touch(mode=0o600)

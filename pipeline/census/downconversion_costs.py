@@ -20,7 +20,7 @@ from ...protocol.errors import ApiError, InvalidRecord
 from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import iter_batches
-from ...protocol.records.compression.codecs import read_chunks
+from ...protocol.records.compression.codecs import decompress_in_chunks
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.legacy_batch import LegacyBatch
@@ -170,13 +170,13 @@ class _CostReckoner:
     def _size_after_conversion(self, batch: RecordBatch | LegacyBatch) -> int:
         if batch.magic <= self._task.magic:
             return batch.size_bytes
-        bound = kernel.plan(batch.data, self._task.magic, batch.size_bytes)[3]
+        bound = kernel.plan_chunk(batch.data, self._task.magic, batch.size_bytes)[3]
         out = bytearray(bound)
         return convert_down(batch.data, target=self._task.magic, first_offset=-(1 << 63), out=out).size_bytes
 
     def _estimate(self, batch: RecordBatch | LegacyBatch, cost: BatchCost) -> None:
         stored = batch.body if isinstance(batch, RecordBatch) else (batch.key_and_value()[1] or b"")
-        chunks = read_chunks(batch.codec, stored, magic=batch.magic, max_bytes=MAX_OPENED_BYTES)
+        chunks = decompress_in_chunks(batch.codec, stored, magic=batch.magic, max_bytes=MAX_OPENED_BYTES)
         opened = sum(len(chunk) for chunk in chunks)
         if not opened:
             return

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...protocol.errors import ApiError, UnsupportedCompression
 from ...protocol.records import kernel
-from ...protocol.records.batch_header import headers_in
+from ...protocol.records.batch_header import batch_headers_in
 from ...protocol.records.columns import ColumnFiller, WantedRows
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2, Codec
@@ -186,7 +186,7 @@ class _SegmentConverter:
             while self.position < segment.size_bytes:
                 window = memoryview(source.read(min(wanted, segment.size_bytes - self.position), self.position))
                 at = 0
-                while size := kernel.plan(window[at:], self._task.magic, CHUNK_BYTES)[0]:
+                while size := kernel.plan_chunk(window[at:], self._task.magic, CHUNK_BYTES)[0]:
                     yield window[at : at + size]
                     at += size
                 wanted = WINDOW_BYTES if at else self._window_bytes_for_next_batch(window)
@@ -227,7 +227,7 @@ class _SegmentConverter:
                 self._max_timestamp = max(self._max_timestamp, int(timestamps.max()))
                 self._last_offset = int(np.frombuffer(columns.offsets_buffer, np.int64, columns.rows)[-1])
                 columns.clear()
-        for header in headers_in(chunk):
+        for header in batch_headers_in(chunk):
             if loses and header.magic == MAGIC_V2:
                 self._counts["producer_batches"] += header.producer_id >= 0
                 self._counts["control_batches"] += header.is_control
@@ -237,7 +237,7 @@ class _SegmentConverter:
         task = self._task
         if task.magic == MAGIC_V2:
             return convert_chunk_up(chunk)
-        bound = kernel.plan(chunk, task.magic, len(chunk))[3]
+        bound = kernel.plan_chunk(chunk, task.magic, len(chunk))[3]
         if len(self._out) < bound:
             self._out = bytearray(bound)
         return convert_down(
@@ -261,4 +261,4 @@ class _SegmentConverter:
 
 
 def _count_batches(data: Buffer) -> int:
-    return kernel.plan(data, MAGIC_V2, len(data))[1]
+    return kernel.plan_chunk(data, MAGIC_V2, len(data))[1]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
-from ...protocol.records.compression.codecs import compressor
+from ...protocol.records.compression.codecs import make_compressor
 from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.layout import MAGIC_V2, TimestampType
 from ...protocol.records.legacy_batch import LegacyBatch
@@ -69,7 +69,7 @@ def _convert_group(group: list[LegacyBatch]) -> bytes:
             log_append_time=first.max_timestamp if append_time else None,
         )
     body = bytearray()
-    writer = compressor(first.codec, body, magic=MAGIC_V2)
+    writer = make_compressor(first.codec, body, magic=MAGIC_V2)
     up = convert_up(group, writer.write)
     writer.finish()
     head = BatchHead(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.batch_header import BatchHeader, batch_headers_in
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import CODEC_MASK, FRAME, MAGIC_V2
 from ...storage.files.file_handle import ReadableFile
@@ -170,7 +170,7 @@ def _is_thinned(header: BatchHeader) -> bool:
 
 def _headers(data: memoryview) -> Iterator[BatchHeader]:
     with suppress(CorruptRecord):
-        yield from headers_in(data)
+        yield from batch_headers_in(data)
 
 
 def _first_offset(data: memoryview, rows: Any) -> int:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ...protocol.errors import ApiError
-from ...protocol.records.batch_header import BatchHeader, parse_header
+from ...protocol.records.batch_header import BatchHeader, parse_batch_header
 from ...protocol.records.columns import ColumnFiller, WantedRows
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import CODEC_MASK, HEADER_SIZE_UP_TO_MAGIC, MAGIC_V2, RECORD_BATCH_OVERHEAD
@@ -177,7 +177,7 @@ class SplitDamageCheck:
         if len(head) < HEADER_SIZE_UP_TO_MAGIC:
             return None
         with suppress(ApiError):
-            header = parse_header(head.ljust(RECORD_BATCH_OVERHEAD, b"\0"), 0, split.end)
+            header = parse_batch_header(head.ljust(RECORD_BATCH_OVERHEAD, b"\0"), 0, split.end)
             if header.magic >= MAGIC_V2 or not header.attributes & CODEC_MASK:
                 return header.base_offset
             if header.end <= split.segment_bytes:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault
-from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.batch_header import BatchHeader, batch_headers_in
 from ...protocol.records.batches import next_batch_size
 from ...protocol.records.columns import ColumnFiller, WantedRows
 from ...protocol.records.kernel.columns import RecordColumns
@@ -99,7 +99,7 @@ class SplitRows:
 
     def _collect_headers(self, data: memoryview) -> None:
         with suppress(CorruptRecord):  # the filler reports it
-            self.headers += headers_in(data)
+            self.headers += batch_headers_in(data)
 
     def _read_window(self, size: int) -> memoryview | None:
         """The next bytes, None where the file has gone or become shorter. Raises: DataLoss, DiskFault."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.batch_header import BatchHeader, batch_headers_in
 from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.file_names import SNAPSHOT, TRANSACTION_INDEX, offset_of_file_name
@@ -61,7 +61,7 @@ class AbortedBatches:
         """Start and end (open) of the runs of other batches in `data`; the last one has what is no whole batch."""
         start = 0
         try:
-            for header in headers_in(data) if self._ends else ():
+            for header in batch_headers_in(data) if self._ends else ():
                 if self.is_aborted(header):
                     if start < header.position:
                         yield start, header.position

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..errors import CorruptRecord, InvalidRecord
 from . import kernel
-from .compression.codecs import read_chunks
+from .compression.codecs import decompress_in_chunks
 from .layout import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -159,7 +159,7 @@ class RecordBatch:
         if not self.record_count and not self.body:
             return iter(())
         return decode_records(
-            read_chunks(self.codec, self.body, magic=self.magic, max_bytes=max_bytes),
+            decompress_in_chunks(self.codec, self.body, magic=self.magic, max_bytes=max_bytes),
             self.record_count,
             base_offset=self.base_offset,
             base_timestamp=self.base_timestamp,

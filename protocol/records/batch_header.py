@@ -62,7 +62,7 @@ class BatchHeader(NamedTuple):
         return self.position + self.size_bytes
 
 
-def parse_header(data: Buffer, at: int, position: int) -> BatchHeader:
+def parse_batch_header(data: Buffer, at: int, position: int) -> BatchHeader:
     """The header at `at` of `data`, of a batch that begins at `position` of its file.
 
     Raises: CorruptRecord when the batch is too small for its magic.
@@ -93,7 +93,7 @@ def _legacy_header(data: Buffer, at: int, position: int) -> BatchHeader:
     )
 
 
-def headers_in(data: Buffer) -> Iterator[BatchHeader]:
+def batch_headers_in(data: Buffer) -> Iterator[BatchHeader]:
     """The headers of the whole batches in memory; positions count from the start of `data`.
 
     Raises: CorruptRecord at a batch that is smaller than any can be, or of an unknown magic.
@@ -105,5 +105,5 @@ def headers_in(data: Buffer) -> Iterator[BatchHeader]:
             raise CorruptRecord(f"a batch of the size {size} and the magic {data[at + MAGIC_OFFSET]} at byte {at}")
         if size + LOG_OVERHEAD > len(data) - at:
             return
-        yield parse_header(data, at, at)
+        yield parse_batch_header(data, at, at)
         at += size + LOG_OVERHEAD

@@ -23,7 +23,7 @@ from .record import Buffer
 Batch = RecordBatch | LegacyBatch
 
 
-def view(data: Buffer) -> Batch:
+def view_batch(data: Buffer) -> Batch:
     """Return the view over the one batch that `data` is. Raises: CorruptRecord when it is not exactly one."""
     if len(data) < HEADER_SIZE_UP_TO_MAGIC:
         raise CorruptRecord(f"a batch of {len(data)} bytes")
@@ -59,5 +59,5 @@ def iter_batches(data: Buffer, max_bytes: int | None = None) -> Iterator[Batch]:
     data = memoryview(data)
     at = 0
     while (size := next_batch_size(data, at, max_bytes)) is not None:
-        yield view(data[at : at + size])
+        yield view_batch(data[at : at + size])
         at += size

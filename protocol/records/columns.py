@@ -1,8 +1,8 @@
 """Decodes batches of any magic and codec into columns; compressed ones are decompressed here before the kernel reads
 them.
 
-A compressed batch goes from the decompressor to the columns in pieces, so it takes a few hundred KiB or one record
-beside its rows, whatever it opens to.
+A compressed batch is decompressed into the columns in pieces, so it takes a few hundred KiB or one record beside its
+rows, whatever its decompressed size.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from ..errors import InvalidRecord
 from .batch import RecordBatch
-from .batches import next_batch_size, view
-from .compression.codecs import AT_ONCE_BYTES, at_once_functions, read_chunks
-from .conversion.record_stream import RecordStream, run
+from .batches import next_batch_size, view_batch
+from .compression.codecs import AT_ONCE_BYTES, at_once_functions, decompress_in_chunks
+from .conversion.record_stream import RecordStream, run_loop
 from .kernel import MessagesDown
 from .kernel.columns import RecordColumns
 from .layout import MAGIC_V0, MAX_OPENED_BYTES, TimestampType
@@ -27,7 +27,7 @@ NO_MIN_TIMESTAMP = -(1 << 63)
 class WantedRows:
     """Which rows, and which of their parts. Offsets from `first_offset` to `end_offset` (open).
 
-    `min_timestamp` (ms) lets batches be passed by that have only older records; rows below it may still come.
+    Batches that have only records older than `min_timestamp` (ms) may be skipped; older rows may still come.
     """
 
     first_offset: int = 0
@@ -42,7 +42,7 @@ class WantedRows:
 
 
 class ColumnFiller:
-    """Fills columns from batches. `columns.position` is that of the batch it was at when it failed."""
+    """Fills columns from batches. After an error `columns.position` is the position of the broken batch."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class ColumnFiller:
         )
 
     def fill(self, data: Buffer, at: int = 0) -> Iterator[int]:
-        """Yield -1 whenever the columns are full and have to be taken and cleared; the position of the end at last.
+        """Yields -1 whenever the columns are full and have to be taken and cleared; yields the end position last.
 
-        `data` must stay as it is meanwhile. At the end less than a whole batch is left.
+        `data` must not change meanwhile. Less than a whole batch is left after the end position.
 
         Raises: CorruptRecord, InvalidRecord, RecordTooLarge.
         """
@@ -79,7 +79,7 @@ class ColumnFiller:
             elif needs_codec:
                 size = next_batch_size(data, at)
                 assert size is not None  # the kernel has seen the whole batch
-                for _ in self._fill_from_batch(view(memoryview(data)[at : at + size])):
+                for _ in self._fill_from_batch(view_batch(memoryview(data)[at : at + size])):
                     yield -1
                 at += size
             else:
@@ -110,7 +110,7 @@ class ColumnFiller:
             opened = functions[0](body, min(AT_ONCE_BYTES, limit))
             if opened is not None:
                 return (opened,)
-        return read_chunks(batch.codec, body, magic=batch.magic, max_bytes=limit)
+        return decompress_in_chunks(batch.codec, body, magic=batch.magic, max_bytes=limit)
 
     def _fill_from_stream(self, pieces: RecordStream) -> Iterator[None]:
         while True:
@@ -121,21 +121,23 @@ class ColumnFiller:
                 yield
             elif not pieces.advance(wanted):
                 break
-        self.columns.finish()
+        self.columns.check_count()
 
     def _inner_messages(self, wrapper: LegacyBatch) -> RecordStream:
         _, value = wrapper.key_and_value()
         if value is None:
             raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
-        return RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=self._max_opened_bytes))
+        return RecordStream(
+            decompress_in_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=self._max_opened_bytes)
+        )
 
     def _inner_base_offset(self, wrapper: LegacyBatch) -> int:
-        """What to add to a wrapper's inner offsets: those of magic 1 end in the wrapper's own (`legacy_batch.py`)."""
+        """Returns the number to add to inner offsets; in magic 1 the last of them becomes the wrapper's own."""
         if wrapper.magic == MAGIC_V0:
             return 0
         down = MessagesDown(0, False)
-        run(self._inner_messages(wrapper), down, _discard)
-        count, last = down.finish()
+        run_loop(self._inner_messages(wrapper), down, _discard)
+        count, last = down.summary()
         if not count:
             raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
         if not wrapper.last_offset:
@@ -146,4 +148,4 @@ class ColumnFiller:
 
 
 def _discard(piece: Buffer) -> None:
-    """A walk has no output."""
+    """Takes the output of a loop that writes nothing."""

@@ -5,20 +5,20 @@ Uncompiled, the same file is the readable twin. A slot has 24 bytes, in one tabl
 
     hash of the key, 2 × uint64 (SipHash-2-4 of 128 bits) | offset + 1, uint64; 0: the slot is free
 
-Kafka's cleaner (SkimpyOffsetMap) takes MD5 for the hash; two keys of one hash cost a record. With a secret of its own
-for each table nobody can make such keys on purpose.
+Kafka's cleaner (SkimpyOffsetMap) uses MD5 as the hash. Of two keys with the same hash one loses its record; each table
+has its own secret, so nobody can make such keys on purpose.
 
-`note` fills the table from whole batches, `sift` copies what stays (Kafka 3.9, Cleaner.shouldRetainRecord):
+`note_batches` fills the table from whole batches. `copy_retained_batches` copies the records that stay (Kafka 3.9,
+Cleaner.shouldRetainRecord):
 
     offset above the last one noted      stays
-    no key                               goes
-    a higher offset is noted for the key goes
-    null value (tombstone)               goes once its batch's delete horizon has come; a batch without one gets it now
+    no key                               removed
+    a higher offset is noted for the key removed
+    null value (tombstone)               removed after its batch's delete horizon; a batch without one gets it now
     else                                 stays
 
-Both do plain v2 batches of data and stop at all others: compressed, transactional, control, of an older magic,
-broken. No length is trusted; a checksum that does not match stops them too, so that a damaged
-batch never gets a checksum that matches.
+Both handle plain v2 batches of data and stop at all others: compressed, transactional, control, of an older magic,
+broken. No length is trusted. They also stop at a wrong checksum, so a damaged batch never gets a valid one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if not cython.compiled:  # compaction_loops.pxd has them else
         put64,
         put_varint,
         varint,
-        varint_bytes,
+        varint_size,
         varlong,
     )
     from .kernel.siphash import sip_hash
@@ -88,10 +88,10 @@ GROWTH_BYTES = cython.declare(cython.Py_ssize_t, 12)
 @cython.final
 @cython.cclass
 class OffsetMap:
-    """A table of `slots` keys, of which `most` may be used; `latest_offset` is the last one noted, -1 at first.
+    """A table with `slots` slots for at most `most` keys. `latest_offset` is the last offset noted, -1 at first.
 
-    `sift` and `judge` add to `records_read` and `records_kept`. `has_tombstones`, `first_timestamp` and `max_timestamp`
-    are of the records that the last batch keeps.
+    `copy_retained_batches` and `mark_retained_records` add to `records_read` and `records_kept`. `has_tombstones`,
+    `first_timestamp` and `max_timestamp` describe the records kept of the last batch.
     """
 
     slots = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -103,7 +103,7 @@ class OffsetMap:
     has_tombstones = cython.declare(cython.bint, visibility="readonly")
     first_timestamp = cython.declare(cython.longlong, visibility="readonly")
     max_timestamp = cython.declare(cython.longlong, visibility="readonly")
-    # Of the batches that `sift` has written since `begin`.
+    # Of the batches that `copy_retained_batches` has written since `reset_written`.
     written_last_offset = cython.declare(cython.longlong, visibility="readonly")
     written_max_timestamp = cython.declare(cython.longlong, visibility="readonly")
     written_max_timestamp_offset = cython.declare(cython.longlong, visibility="readonly")
@@ -127,10 +127,10 @@ class OffsetMap:
         self._keep_size = 0
         self._k0 = int.from_bytes(secret[:8], "little")
         self._k1 = int.from_bytes(secret[8:], "little")
-        self.begin()
+        self.reset_written()
 
-    def begin(self) -> None:
-        """Forgets what was written."""
+    def reset_written(self) -> None:
+        """Resets the `written_…` values."""
         self.written_last_offset = self.written_max_timestamp = self.written_max_timestamp_offset = -1
 
     # Keys
@@ -146,7 +146,7 @@ class OffsetMap:
     @cython.nogil
     @cython.exceptval(check=False)
     def _find(self) -> cython.Py_ssize_t:
-        """The first word of the slot that has the hash, or of the free one where it belongs."""
+        """Returns the first word of the slot with the current hash, or of the free slot for it."""
         slots: cython.ulonglong = self.slots
         at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self._h0 % slots) * WORDS_A_SLOT
         end: cython.Py_ssize_t = self.slots * WORDS_A_SLOT
@@ -182,7 +182,7 @@ class OffsetMap:
         return cython.cast(cython.longlong, self._words[self._find() + 2]) - 1
 
     def put(self, key: cython.const[cython.uchar][::1], offset: cython.longlong) -> bool:
-        """Whether there was room: notes the offset of a key, which is above those noted for it before."""
+        """Notes the offset of a key, which is above the ones noted for it before; returns False if there is no room."""
         size: cython.Py_ssize_t = len(key)
         return self._put(source_of(key), 0, size, offset)
 
@@ -197,7 +197,7 @@ class OffsetMap:
     @cython.nogil
     @cython.exceptval(check=False)
     def _plain_end(self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the batch at `at` ends if it is plain data, whole and undamaged; else 0, or -1 for a wrong checksum."""
+        """Returns where the plain data batch at `at` ends; 0 if it is not one or not whole, -1 for a wrong checksum."""
         if end - at < RECORD_BATCH_OVERHEAD or data[at + MAGIC_OFFSET] != 2:
             return 0
         size: cython.longlong = get32(data, at + 8)
@@ -210,13 +210,13 @@ class OffsetMap:
             return -1
         return batch_end
 
-    def note(
+    def note_batches(
         self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, start_offset: cython.longlong
     ) -> tuple[int, int]:
-        """Notes the keys of records from `start_offset` on; returns how that ended, and at which position.
+        """Notes the keys of the records from `start_offset` on; returns a status and the position reached.
 
-        DONE: at the end of `data`. OTHER, FULL, BROKEN: at the first batch that is not plain or not whole, whose keys
-        the table has no room for, or that is damaged.
+        DONE: at the end of `data`. OTHER: before a batch that is not plain or not whole. FULL: before a batch whose
+        keys do not fit. BROKEN: before a damaged batch.
         """
         size: cython.Py_ssize_t = len(data)
         source: Source = source_of(data)
@@ -252,7 +252,7 @@ class OffsetMap:
         base_offset: cython.longlong,
         start_offset: cython.longlong,
     ) -> int:
-        """DONE, FULL or BROKEN: notes the keys of one batch; `records` is its opened part, behind the header."""
+        """Notes the keys of one batch, of which `records` are the decompressed ones; returns DONE, FULL or BROKEN."""
         size: cython.Py_ssize_t = len(records)
         source: Source = source_of(records)
         status: cython.int
@@ -309,7 +309,7 @@ class OffsetMap:
         base_timestamp: cython.longlong,
         tombstones_stay: cython.bint,
     ) -> cython.Py_ssize_t:
-        """How many records stay, -1 for a broken one; `_keep` has a byte for each."""
+        """Sets a byte in `_keep` for each record; returns how many records stay, -1 if one is broken."""
         size: cython.longlong
         timestamp: cython.longlong
         delta: cython.longlong
@@ -374,7 +374,10 @@ class OffsetMap:
         shift: cython.longlong,
         same: cython.bint,
     ) -> cython.Py_ssize_t:
-        """Where in `sink` the records that stay end; timestamp deltas grow by `shift`, or are it with `same`."""
+        """Writes the records that stay, with `shift` added to their timestamp deltas, or in place of them if `same`.
+
+        Returns where they end in `sink`.
+        """
         size: cython.longlong
         timestamp: cython.longlong
         start: cython.Py_ssize_t
@@ -392,7 +395,7 @@ class OffsetMap:
                     start = at
                     timestamp, at = varlong(data, at + 1, record_end)
                     timestamp = shift if same else timestamp + shift
-                    to = put_varint(sink, to, 1 + varint_bytes(timestamp) + record_end - at)
+                    to = put_varint(sink, to, 1 + varint_size(timestamp) + record_end - at)
                     sink[to] = data[start]
                     to = put_varint(sink, to + 1, timestamp)
                     copy(sink, to, data, at, record_end - at)
@@ -407,7 +410,7 @@ class OffsetMap:
             self._keep_size = count
             self._keep = bytearray(count)
 
-    def sift(
+    def copy_retained_batches(
         self,
         data: cython.const[cython.uchar][::1],
         at: cython.Py_ssize_t,
@@ -417,7 +420,7 @@ class OffsetMap:
         now_ms: cython.longlong,
         horizon_ms: cython.longlong,
     ) -> tuple[int, int, int]:
-        """How it ended, where in `data`, and where in `out`: copies what stays.
+        """Copies batches with the records that stay; returns a status and the positions in `data` and `out`.
 
         `horizon_ms` is the delete horizon for batches that need one. DONE at the end of `data`; OTHER at a batch that
         is not plain or reaches `before_offset`; NO_ROOM, BROKEN. `out` needs room for a batch and 12 bytes a record.
@@ -461,7 +464,7 @@ class OffsetMap:
         now_ms: cython.longlong,
         horizon_ms: cython.longlong,
     ) -> cython.Py_ssize_t:
-        """Where in `sink` it ends; -1 for no room, -2 for broken."""
+        """Copies one batch; returns where it ends in `sink`, -1 if there is no room, -2 if it is broken."""
         count: cython.longlong = get32(data, at + RECORD_COUNT_OFFSET)
         if count < 0 or count > (end - at - RECORD_BATCH_OVERHEAD) // MIN_RECORD_BYTES:
             return -2
@@ -485,7 +488,7 @@ class OffsetMap:
         if kept == count and not needs_horizon:
             copy(sink, to, data, at, end - at)
             self.max_timestamp = get64(data, at + MAX_TIMESTAMP_OFFSET)
-            self._wrote(data, at)
+            self._note_written(data, at)
             return to + end - at
         is_append_time: cython.bint = attributes & TIMESTAMP_TYPE_BIT != 0
         if is_append_time:
@@ -507,20 +510,20 @@ class OffsetMap:
         put64(sink, to + MAX_TIMESTAMP_OFFSET, self.max_timestamp)
         put32(sink, to + RECORD_COUNT_OFFSET, kept)
         put32(sink, to + CRC_OFFSET, crc32c_over(sink, to + ATTRIBUTES_OFFSET, written))
-        self._wrote(data, at)
+        self._note_written(data, at)
         return written
 
     @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _wrote(self, data: Source, at: cython.Py_ssize_t) -> cython.void:
+    def _note_written(self, data: Source, at: cython.Py_ssize_t) -> cython.void:
         self.written_last_offset = get64(data, at) + get32(data, at + LAST_OFFSET_DELTA_OFFSET)
         if self.max_timestamp > self.written_max_timestamp:
             self.written_max_timestamp = self.max_timestamp
             self.written_max_timestamp_offset = self.written_last_offset
 
-    def judge(
+    def mark_retained_records(
         self,
         records: cython.const[cython.uchar][::1],
         count: cython.longlong,
@@ -528,10 +531,10 @@ class OffsetMap:
         base_timestamp: cython.longlong,
         tombstones_stay: cython.bint,
     ) -> int:
-        """How many records of one batch stay, -1 when one is broken.
+        """Returns how many records of one batch stay, -1 when one is broken.
 
-        `records` is the opened part behind the header. `has_tombstones`, `first_timestamp` and `max_timestamp` then say
-        what is among those that stay, and `kept` writes them.
+        `records` are its decompressed records. `has_tombstones`, `first_timestamp` and `max_timestamp` then describe
+        those that stay, and `copy_marked_records` returns them.
         """
         size: cython.Py_ssize_t = len(records)
         source: Source = source_of(records)
@@ -543,14 +546,14 @@ class OffsetMap:
             kept = self._judge(source, 0, size, count, base_offset, base_timestamp, tombstones_stay)
         return kept
 
-    def kept(
+    def copy_marked_records(
         self,
         records: cython.const[cython.uchar][::1],
         count: cython.longlong,
         shift: cython.longlong,
         same: cython.bint,
     ) -> bytes:
-        """The records that stay of those judged last: `shift` added to timestamp deltas, or with `same` instead."""
+        """Returns the records marked last, `shift` added to their timestamp deltas, or in place of them if `same`."""
         size: cython.Py_ssize_t = len(records)
         source: Source = source_of(records)
         room = bytearray(size + GROWTH_BYTES * count + 1)

@@ -17,7 +17,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_Resize
     from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 else:
-    from .kernel.numbers import Sink, Source, add64, copy, put_varint, varint_bytes
+    from .kernel.numbers import Sink, Source, add64, copy, put_varint, varint_size
     from .layout import RECORD_BATCH_OVERHEAD
 
 COMPILED: bool = cython.compiled
@@ -60,19 +60,19 @@ class GrowingBatch:
             return 0
         if self.count:
             delta = add64(timestamp, -self.base_timestamp)
-        fixed: cython.Py_ssize_t = 1 + varint_bytes(delta) + varint_bytes(self.count)
+        fixed: cython.Py_ssize_t = 1 + varint_size(delta) + varint_size(self.count)
         size: cython.Py_ssize_t = fixed + headers_size
         if key is None:
             size += 1
         else:
             key_size = len(key)
-            size += varint_bytes(key_size) + key_size
+            size += varint_size(key_size) + key_size
         if value is None:
             size += 1
         else:
             value_size = len(value)
-            size += varint_bytes(value_size) + value_size
-        total: cython.Py_ssize_t = varint_bytes(size) + size
+            size += varint_size(value_size) + value_size
+        total: cython.Py_ssize_t = varint_size(size) + size
         if self.count == 0:
             before = 0
             self.base_timestamp = timestamp

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from ..errors import CorruptRecord, InvalidRecord
 from . import kernel
-from .compression.codecs import read_chunks
+from .compression.codecs import decompress_in_chunks
 from .layout import (
     CODEC_MASK,
     FRAME,
@@ -159,7 +159,9 @@ class LegacyBatch:
         _, value = self.key_and_value()
         if value is None:
             raise InvalidRecord(f"the wrapper at offset {self.last_offset} has no value")
-        return map(LegacyBatch, split_messages(read_chunks(self.codec, value, magic=self.magic, max_bytes=max_bytes)))
+        return map(
+            LegacyBatch, split_messages(decompress_in_chunks(self.codec, value, magic=self.magic, max_bytes=max_bytes))
+        )
 
     def _inner_base(self, max_bytes: int) -> int:
         """Return what to add to inner offsets."""
@@ -211,13 +213,13 @@ def split_messages(chunks: Iterator[Buffer]) -> Iterator[memoryview]:
         parts.clear()
         at = 0
         view = memoryview(held)
-        while (missing := _message_bytes(view, at) - (len(view) - at)) <= 0:
+        while (missing := _message_or_frame_size(view, at) - (len(view) - at)) <= 0:
             yield view[at : len(view) + missing]
             at = len(view) + missing
         held = held[at:]
 
 
-def _message_bytes(view: memoryview, at: int) -> int:
+def _message_or_frame_size(view: memoryview, at: int) -> int:
     """Return the size of the entry at `at`, or of its frame while that is not there whole."""
     if len(view) - at < LOG_OVERHEAD:
         return LOG_OVERHEAD

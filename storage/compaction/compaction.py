@@ -19,7 +19,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records.batch_header import parse_header
+from ...protocol.records.batch_header import parse_batch_header
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.compaction_loops import BROKEN, DONE, NO_ROOM, SECRET_BYTES, SLOT_BYTES, OffsetMap
 from ..files.file_handle import Buffer
@@ -244,8 +244,8 @@ class _CleanedSegmentWriter:
 
     def sift(self, offsets: OffsetMap, window: memoryview, at: int, stop: int, terms: CleaningTerms) -> tuple[int, int]:
         """Copies retained batches until the window ends or Python has to help; returns the status and position."""
-        offsets.begin()
-        status, at, self._filled = offsets.sift(
+        offsets.reset_written()
+        status, at, self._filled = offsets.copy_retained_batches(
             window, at, self._buffer, self._filled, stop, terms.now_ms, terms.horizon_ms
         )
         if offsets.written_last_offset >= 0:
@@ -264,7 +264,7 @@ class _CleanedSegmentWriter:
     def add_batch(self, data: Buffer) -> None:
         if self._filled + len(data) > len(self._buffer):
             self.make_room(len(data))
-        header = parse_header(data, 0, 0)
+        header = parse_batch_header(data, 0, 0)
         self._buffer[self._filled : self._filled + len(data)] = data
         self._filled += len(data)
         self._note_last_batch(header.last_offset, header.max_timestamp, header.last_offset)

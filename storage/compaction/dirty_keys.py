@@ -56,7 +56,7 @@ class DirtyKeys:
         """Whether all keys of the window fitted into the map."""
         at = 0
         while True:
-            status, at = self._offsets.note(window, at, self._start)
+            status, at = self._offsets.note_batches(window, at, self._start)
             if status == DONE:
                 return True
             if status == FULL:

@@ -108,7 +108,7 @@ class RecordFilter:
             return None
         opened = decompress(batch.codec, batch.body, magic=batch.magic, max_bytes=self._terms.max_opened_bytes)
         horizon_ms = batch.delete_horizon_ms
-        kept = self._offsets.judge(
+        kept = self._offsets.mark_retained_records(
             opened,
             batch.record_count,
             batch.base_offset,
@@ -131,7 +131,7 @@ class RecordFilter:
         first = batch.max_timestamp if is_append_time else self._offsets.first_timestamp
         base_timestamp = first if horizon_ms is None else horizon_ms
         shift = (batch.max_timestamp if is_append_time else batch.base_timestamp) - base_timestamp
-        records = self._offsets.kept(opened, batch.record_count, shift, is_append_time)
+        records = self._offsets.copy_marked_records(opened, batch.record_count, shift, is_append_time)
         attributes = batch.attributes if horizon_ms is None else batch.attributes | DELETE_HORIZON_BIT
         return _build_batch_like(
             batch,

@@ -14,7 +14,7 @@ from time import perf_counter
 from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_compressed_batches
-from ...protocol.records.kernel import convert_plain, plan
+from ...protocol.records.kernel import convert_plain, plan_chunk
 from ...protocol.records.layout import CODEC_MASK, FRAME, LOG_OVERHEAD, Codec
 from .bytes_slice import Source
 from .conversion_rules import ConversionRules, convert_compressed_batch, has_to_be_decompressed, is_for_worker
@@ -181,7 +181,7 @@ class Chunk:
                 batch, 0, rules.target, rules.first_offset, out, start
             )
             fits = read > 0
-            wanted = 0 if fits else plan(batch, rules.target, header.size_bytes)[3]
+            wanted = 0 if fits else plan_chunk(batch, rules.target, header.size_bytes)[3]
         if not fits:
             self.wants_bytes = 0 if start else wanted
             return False

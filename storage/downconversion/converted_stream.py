@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
-from ...protocol.records.conversion.compressed_batch import wrapper_bytes
+from ...protocol.records.conversion.compressed_batch import size_as_wrapper
 from ...protocol.records.kernel import convert_plain
 from .bytes_slice import Source
 from .chunk import SMALL_BYTES, Chunk
@@ -234,7 +234,7 @@ class ConvertedStream:
         rules = self.rules
         batch = read_window(self.source, at, header.size_bytes)
         if has_to_be_decompressed(header, rules.target):
-            return wrapper_bytes(batch, rules.target) or convert_compressed_batch(batch, rules).size_bytes
+            return size_as_wrapper(batch, rules.target) or convert_compressed_batch(batch, rules).size_bytes
         return convert_plain(batch, 0, rules.target, rules.first_offset, None)[1]
 
     # What follows

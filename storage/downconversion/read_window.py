@@ -6,7 +6,7 @@ A window is valid until the same thread reads its next one, so a conversion must
 import threading
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...protocol.records.batch_header import SMALLEST_BATCHES, BatchHeader, parse_header
+from ...protocol.records.batch_header import SMALLEST_BATCHES, BatchHeader, parse_batch_header
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD
 from ..files.file_handle import Buffer
 from .bytes_slice import BytesSlice, Source
@@ -62,7 +62,7 @@ def _read_header(data: Buffer, at: int, left: int, position: int) -> BatchHeader
         size_bytes, RECORD_BATCH_OVERHEAD
     ):  # the file may end before the slice does
         return None
-    return parse_header(data, at, position)
+    return parse_batch_header(data, at, position)
 
 
 def thread_buffer(size_bytes: int = KEPT_BYTES) -> memoryview:

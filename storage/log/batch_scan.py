@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records.batch_header import BatchHeader, parse_header
+from ...protocol.records.batch_header import BatchHeader, parse_batch_header
 from ...protocol.records.kernel import crc32c
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
@@ -46,7 +46,7 @@ def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
             raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
         if position > end - LOG_OVERHEAD - size:
             return
-        yield parse_header(data, at, position)
+        yield parse_batch_header(data, at, position)
         at += size + LOG_OVERHEAD
         position += size + LOG_OVERHEAD
 
@@ -107,7 +107,7 @@ def valid_batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[Ba
         size += LOG_OVERHEAD
         if position + size > end:
             return
-        header = parse_header(data, at, position)
+        header = parse_batch_header(data, at, position)
         if at + size <= len(data):
             checksum = _checksum(header.magic, data[at + _crc_start(header.magic) : at + size])
         else:

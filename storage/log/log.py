@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.batch_header import BatchHeader, batch_headers_in
 from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ...protocol.records.v2_header import stamp_header
 from ..files.clock import Clock
@@ -167,7 +167,7 @@ class Log(LogReading):
         Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they do not begin at or above
         the log's end; DiskFault.
         """
-        headers = list(headers_in(data))
+        headers = list(batch_headers_in(data))
         if not headers:
             return AppendInfo(log_start_offset=self.log_start_offset)
         self._check_offsets(headers)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
-from ...protocol.records.batches import Batch, view
+from ...protocol.records.batches import Batch, view_batch
 from ...protocol.records.layout import CODEC_MASK
 from ..files.clock import Clock
 from ..files.file_slice import FileSlice
@@ -96,7 +96,7 @@ def is_first_batch_costly(batches: Batches) -> bool:
 
 def _first_record(batches: Batches, timestamp: int, start_offset: int) -> TimestampOffset | None:
     for segment, header in batches:
-        batch = view(memoryview(segment.file.read(header.size_bytes, header.position)))
+        batch = view_batch(memoryview(segment.file.read(header.size_bytes, header.position)))
         is_small = header.size_bytes <= SMALL_BYTES and not header.attributes & CODEC_MASK
         find = _find_in_records if is_small else _find_in_columns
         found = find(batch, timestamp, start_offset)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ...protocol.errors import CorruptRecord, InvalidRecord
 from ...protocol.records.batch import RecordBatch
-from ...protocol.records.compression.codecs import read_chunks
-from ...protocol.records.conversion.large_record_in_pieces import skip_record
-from ...protocol.records.conversion.record_stream import RecordStream, run
+from ...protocol.records.compression.codecs import decompress_in_chunks
+from ...protocol.records.conversion.large_record_in_pieces import skip_and_read_deltas
+from ...protocol.records.conversion.record_stream import RecordStream, run_loop
 from ...protocol.records.kernel import RecordSurvey
 from ...protocol.records.layout import MAGIC_V1, NO_TIMESTAMP, TimestampType
 from ...protocol.records.legacy_batch import LegacyBatch
@@ -38,7 +38,7 @@ class Survey:
 
 def decompress_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
     """The decompressed records of a batch in chunks, up to the limit of the rules."""
-    return read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=rules.max_decompressed_bytes)
+    return decompress_in_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=rules.max_decompressed_bytes)
 
 
 def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
@@ -57,8 +57,14 @@ def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
             yield chunk
 
     pieces = RecordStream(count_chunks())
-    run(pieces, loop, _write_nothing, out=_NO_OUTPUT, giant=lambda: loop.skip(*skip_record(pieces)))
-    oldest, newest, keyless, in_order = loop.finish()
+    run_loop(
+        pieces,
+        loop,
+        _write_nothing,
+        out=_NO_OUTPUT,
+        giant=lambda: loop.note_large_record(*skip_and_read_deltas(pieces)),
+    )
+    oldest, newest, keyless, in_order = loop.check_and_summarize()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)
 
 
@@ -70,7 +76,7 @@ def survey_plain(batch: RecordBatch) -> Survey:
     at, _, _ = loop.feed(body, 0, _NO_OUTPUT)
     if at != len(body):
         return survey(batch, (body,))
-    oldest, newest, keyless, in_order = loop.finish()
+    oldest, newest, keyless, in_order = loop.check_and_summarize()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=at)
 
 

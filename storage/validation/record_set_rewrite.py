@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from ...protocol.errors import CorruptRecord, ErrorCode, InvalidRecord, PeerFault, RecordTooLarge
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import next_batch_size
-from ...protocol.records.compression.codecs import CHUNK_BYTES, compressor
-from ...protocol.records.conversion.record_stream import RecordStream, run
+from ...protocol.records.compression.codecs import CHUNK_BYTES, make_compressor
+from ...protocol.records.conversion.record_stream import RecordStream, run_loop
 from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.kernel import MessagesUp
 from ...protocol.records.kernel.results import ConvertedUp
@@ -78,11 +78,11 @@ def rebuild_plain_messages(
     up = MessagesUp(magic, True, None)
     pieces = RecordStream((records,))
     try:
-        run(pieces, up, output.write)
+        run_loop(pieces, up, output.write)
         next_batch_size(pieces.data, pieces.at)
     except (CorruptRecord, InvalidRecord):
         return None
-    done = up.finish()
+    done = up.summary()
     suspect = not done.record_count or done.oldest < NO_TIMESTAMP or (rules.compacted and done.keyless)
     if suspect or up.saw_append_time() or not rules.accepts_timestamp_span(done.oldest, done.newest, now_ms):
         return None
@@ -168,7 +168,7 @@ class _RewriteOutput:
 
     def __init__(self, codec: Codec, rules: AppendRules) -> None:
         self._held = bytearray()
-        self._writer = compressor(codec, self._held, magic=MAGIC_V2, level=rules.compression_level(codec))
+        self._writer = make_compressor(codec, self._held, magic=MAGIC_V2, level=rules.compression_level(codec))
         self._max_bytes = rules.max_message_bytes
         self._fits = True
 

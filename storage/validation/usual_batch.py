@@ -10,7 +10,7 @@ from typing import Final
 
 from ...protocol.errors import InvalidRecord
 from ...protocol.records.compression.codecs import AT_ONCE_BYTES, at_once_functions
-from ...protocol.records.kernel import Blocks, glance, glance_at_blocks
+from ...protocol.records.kernel import BlockDecompressor, validate_and_survey, validate_and_survey_blocks
 from ...protocol.records.layout import (
     CODEC_MASK,
     LOG_OVERHEAD,
@@ -32,8 +32,8 @@ class _BatchTables(threading.local):
     """The tables of each thread, made at their first use."""
 
     @cached_property
-    def blocks(self) -> Blocks:
-        return Blocks()
+    def blocks(self) -> BlockDecompressor:
+        return BlockDecompressor()
 
 
 _kept: Final = _BatchTables()
@@ -60,7 +60,9 @@ def prepare_usual(
         return None
     body, opened_bytes = records[RECORD_BATCH_OVERHEAD:], 0
     if codec in BLOCK_CODECS:
-        found = glance_at_blocks(records, _kept.blocks, min(most_decompressed, rules.max_decompressed_bytes))
+        found = validate_and_survey_blocks(
+            records, _kept.blocks, min(most_decompressed, rules.max_decompressed_bytes)
+        )
         if found is None:
             return None
         oldest, newest, keyless, opened_bytes = found
@@ -71,7 +73,7 @@ def prepare_usual(
             if opened is None:
                 return None
             opened_bytes = len(opened)
-        seen = glance(records, opened)
+        seen = validate_and_survey(records, opened)
         if seen is None:
             return None
         oldest, newest, keyless = seen

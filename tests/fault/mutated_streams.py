@@ -64,7 +64,7 @@ def mutate(seconds: float, seed: int) -> None:
     from stepdown.protocol.errors import CorruptRecord, InvalidRecord
     from stepdown.protocol.records.builder import build_batch
     from stepdown.protocol.records.conversion.compressed_batch import NO_LIMIT, convert_compressed_batches
-    from stepdown.protocol.records.kernel import Blocks, crc32c, glance_at_blocks
+    from stepdown.protocol.records.kernel import BlockDecompressor, crc32c, validate_and_survey_blocks
     from stepdown.protocol.records.layout import Codec
     from stepdown.protocol.records.record import Record
 
@@ -78,7 +78,7 @@ def mutate(seconds: float, seed: int) -> None:
 
     shapes = ((1, 20), (3, 100), (8, 60), (20, 400), (250, 1000))
     whole = [batch(codec, *shape) for codec in (Codec.LZ4, Codec.SNAPPY) for shape in shapes for _ in range(8)]
-    head, blocks, rooms = 61, Blocks(), [bytearray(size) for size in (20_000, 100_000, 400_000)]
+    head, blocks, rooms = 61, BlockDecompressor(), [bytearray(size) for size in (20_000, 100_000, 400_000)]
     most = (NO_LIMIT, NO_LIMIT, 3_000, 60_000)
     seen: Counter[str] = Counter()
     end = time.monotonic() + seconds
@@ -96,13 +96,13 @@ def mutate(seconds: float, seed: int) -> None:
             data[8:12] = (len(data) - 12).to_bytes(4, "big")
             data[17:21] = crc32c(memoryview(data)[21:]).to_bytes(4, "big")
             seen["streams"] += 1
-            if glance_at_blocks(data, blocks, 1 << 20) is not None:
+            if validate_and_survey_blocks(data, blocks, 1 << 20) is not None:
                 seen["accepted"] += 1
             try:
                 made = convert_compressed_batches(
                     data, 0, chance.randrange(2), chance.choice(rooms), 0, chance.choice(most)
                 )
-                seen["converted" if made.at else "left to the library"] += 1
+                seen["converted" if made.source_end else "left to the library"] += 1
             except (CorruptRecord, InvalidRecord):
                 seen["refused"] += 1
     print(", ".join(f"{name}: {count:,}" for name, count in seen.items()))

@@ -46,11 +46,11 @@ def sample(random: Random) -> bytes:
 
 def open_by(blocks: ModuleType, codec: Codec, stream: bytes) -> tuple[bytes, list[tuple[int, int, int]]] | None:
     """What a stream opens to, and what was noted to repeat; None where it is refused."""
-    loop, to = blocks.Blocks(), 0
-    if not loop.begin(codec, memoryview(stream), 0, len(stream), True):
+    loop, to = blocks.BlockDecompressor(), 0
+    if not loop.begin_stream(codec, memoryview(stream), 0, len(stream), True):
         return None
     while not loop.is_over:
-        to = loop.next(loop.opened, to, MOST_OPENED)
+        to = loop.decompress_next(loop.opened, to, MOST_OPENED)
         if to < 0:
             return None
     words = loop.repeats[: 2 * loop.repeats_count]

@@ -122,7 +122,7 @@ def test_python_is_not_asked_for_lz4_that_clients_write(monkeypatch: pytest.Monk
     )
     records = [Record(offset=n, timestamp=5, key=b"key", value=b"value %d " % n * 100) for n in range(16)]
     source = build_batch(records, codec=Codec.LZ4) * 20
-    assert compressed_batch.convert_compressed_batches(source, 0, 1, bytearray(600_000), 0).at == len(source)
+    assert compressed_batch.convert_compressed_batches(source, 0, 1, bytearray(600_000), 0).source_end == len(source)
 
 
 def test_batches_of_thousands_of_records_are_closed_by_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,9 @@ def test_batches_of_thousands_of_records_are_closed_by_the_library(monkeypatch: 
     for count, is_left in ((4097, True), (4096, False)):
         records = [Record(offset=n, timestamp=5, key=None, value=b"%d" % n) for n in range(count)]
         source = build_batch(records, codec=Codec.LZ4)
-        assert compressed_batch.convert_compressed_batches(source, 0, 1, bytearray(600_000), 0).at == len(source)
+        assert compressed_batch.convert_compressed_batches(source, 0, 1, bytearray(600_000), 0).source_end == len(
+            source
+        )
         assert bool(asked) == is_left
         asked.clear()
 

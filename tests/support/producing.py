@@ -35,7 +35,7 @@ from stepdown.protocol.messages.metadata import (
 )
 from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from stepdown.protocol.records.batch import RecordBatch
-from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.batches import view_batch
 from stepdown.protocol.records.layout import next_sequence
 from stepdown.protocol.records.legacy_batch import LegacyBatch
 from stepdown.storage.producers.producer_states import BATCHES_REMEMBERED
@@ -63,7 +63,7 @@ class Asked:
     def batches(self) -> dict[tuple[str, int], RecordBatch | LegacyBatch]:
         """Partition to the batch that a Produce request carries for it."""
         return {
-            (topic.name, part.index): view(memoryview(bytes(part.records)))
+            (topic.name, part.index): view_batch(memoryview(bytes(part.records)))
             for topic in self.request.topic_data
             for part in topic.partition_data
         }

@@ -4,7 +4,7 @@ which were computed by the rules).
 
 import pytest
 from stepdown.protocol.records import kernel
-from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.batches import view_batch
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.compression import lz4_frame
 from stepdown.protocol.records.layout import ControlType, TimestampType
@@ -79,13 +79,13 @@ def test_the_builder_makes_the_golden_bytes(name):
 @pytest.mark.parametrize("name", READ)
 def test_the_golden_bytes_read_as_their_record(name):
     golden, record = READ[name]
-    batch = view(bytes.fromhex(golden))
+    batch = view_batch(bytes.fromhex(golden))
     batch.ensure_valid()
     assert list(batch.records()) == [record]
 
 
 def test_a_commit_marker_is_a_transactional_control_batch_without_a_sequence():
-    marker = view(bytes.fromhex(V2_COMMIT))
+    marker = view_batch(bytes.fromhex(V2_COMMIT))
     assert marker.is_control
     assert marker.is_transactional
     assert (marker.producer_id, marker.producer_epoch, marker.base_sequence, marker.last_sequence) == (5, 0, -1, -1)

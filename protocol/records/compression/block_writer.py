@@ -1,4 +1,4 @@
-"""A stream cut into blocks that are compressed each for itself: what LZ4 frames and xerial streams have in common."""
+"""Cuts a stream into blocks that are compressed one by one, as LZ4 frames and xerial streams do."""
 
 from abc import ABC, abstractmethod
 

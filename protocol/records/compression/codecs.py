@@ -1,4 +1,4 @@
-"""Codecs, streaming and bounded: what goes in is fed 16 KiB at a time, what comes out is counted against a limit.
+"""Codecs, streaming and bounded: input is fed in pieces of 16 KiB, output is counted against a limit.
 
 | codec | v0 | v1 | v2 | framing |
 |---|---|---|---|---|
@@ -7,9 +7,10 @@
 | lz4 3 | broken header checksum | right | right | LZ4 frame (`lz4_frame.py`) |
 | zstd 4 | never | never | yes | zstd frames |
 
-Source: Kafka 3.9, org.apache.kafka.common.compress. The libraries load on first use: an idle broker does without them.
-Each call has a compressor or decompressor of its own, because none of them may be shared by threads. Those that open
-zstd are kept for later calls, since making one takes a third of the time of opening 16 KiB.
+Source: Kafka 3.9, org.apache.kafka.common.compress. The libraries are imported on first use, so an idle broker never
+loads them.
+Each call has its own compressor or decompressor, because threads must not share one. Decompressors of zstd are kept
+for later calls, since making one takes a third of the time of decompressing 16 KiB.
 """
 
 import threading
@@ -39,14 +40,14 @@ CompressAtOnce = Callable[[memoryview, bytearray, int, int], int]
 
 
 class Compressor(Protocol):
-    """Takes chunks of one stream and appends the compressed bytes to a bytearray, the last of them in `finish`."""
+    """Compresses the chunks of one stream into a bytearray; `finish` appends the last bytes."""
 
     def write(self, chunk: Buffer) -> None: ...
 
     def finish(self) -> None: ...
 
 
-def compressor(codec: Codec, out: bytearray, *, magic: int, level: int | None = None) -> Compressor:
+def make_compressor(codec: Codec, out: bytearray, *, magic: int, level: int | None = None) -> Compressor:
     """Return a compressor that appends to `out`; `level` is Kafka's number, None its default.
 
     Raises: UnsupportedCompression for zstd below magic 2.
@@ -65,17 +66,17 @@ def compressor(codec: Codec, out: bytearray, *, magic: int, level: int | None = 
 def compress(codec: Codec, data: Buffer | Iterable[Buffer], *, magic: int, level: int | None = None) -> bytes:
     """Return the compressed form of bytes, or of an iterable of chunks."""
     out = bytearray()
-    writer = compressor(codec, out, magic=magic, level=level)
-    # In one piece: of many small ones, isal makes up to four times as much.
+    writer = make_compressor(codec, out, magic=magic, level=level)
+    # In one piece: many small pieces make isal's output up to four times as large.
     writer.write(data if isinstance(data, bytes | bytearray | memoryview) else b"".join(data))
     writer.finish()
     return bytes(out)
 
 
-def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Iterator[Buffer]:
-    """Yield what `data` opens to, in pieces; a piece may be overwritten when the next one is taken.
+def decompress_in_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Iterator[Buffer]:
+    """Yields the decompressed bytes of `data` in pieces; a piece may be overwritten when the next one is taken.
 
-    Pieces are 64 KiB at most, but for raw snappy blocks and large LZ4 blocks (4 MiB), which open whole.
+    Pieces are 64 KiB at most, except raw snappy blocks and large LZ4 blocks (4 MiB), which are decompressed whole.
 
     Raises: RecordTooLarge as soon as more than `max_bytes` would come out, InvalidRecord for a broken stream.
     """
@@ -93,8 +94,8 @@ def at_once_functions(codec: int) -> tuple[DecompressAtOnce, CompressAtOnce | No
     """Return two functions: one decompresses a whole stream in one call, the other compresses one. None: no such codec.
 
     Decompressing takes the stream of a v2 batch and a limit of up to 128 KiB. It returns the decompressed bytes, valid
-    until this thread's next call; or None, for an unusual stream or one above the limit: then use `read_chunks`. Raises
-    InvalidRecord for a broken stream.
+    until this thread's next call; or None, for an unusual stream or one above the limit: then use
+    `decompress_in_chunks`. Raises InvalidRecord for a broken stream.
 
     Compressing takes the data, a buffer with room for 7/6 of the data plus 1 KiB, the position in that buffer to write
     to, and the magic; it returns where the stream ends. Snappy and LZ4 write the stream that a `compressor` writes. For
@@ -104,11 +105,11 @@ def at_once_functions(codec: int) -> tuple[DecompressAtOnce, CompressAtOnce | No
 
 
 def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buffer:
-    """Return all that `data` opens to. Raises: as `read_chunks` does."""
+    """Returns all decompressed bytes of `data`. Raises: as `decompress_in_chunks` does."""
     if codec is Codec.NONE:
         return data
     opened = bytearray()
-    for chunk in read_chunks(codec, data, magic=magic, max_bytes=max_bytes):
+    for chunk in decompress_in_chunks(codec, data, magic=magic, max_bytes=max_bytes):
         opened += chunk
     return opened
 
@@ -117,8 +118,8 @@ def _choose_reader(codec: Codec) -> Callable[[memoryview, int, int], Iterator[Bu
     return {
         Codec.NONE: lambda data, magic, most: iter((data,)),
         Codec.GZIP: _read_gzip,
-        Codec.SNAPPY: lambda data, magic, most: xerial.read(data, most),
-        Codec.LZ4: lambda data, magic, most: lz4_frame.read(data, check_header=magic > 0),
+        Codec.SNAPPY: lambda data, magic, most: xerial.decompress_stream(data, most),
+        Codec.LZ4: lambda data, magic, most: lz4_frame.decompress_frame(data, check_header=magic > 0),
         Codec.ZSTD: _read_zstd,
     }[codec]
 
@@ -149,7 +150,7 @@ class _CodecStream:
 
 
 def _make_gzip_compressor(level: int | None) -> Any:
-    """isal has levels 0-3 where zlib has 1-9; -1 is Kafka's word for the default."""
+    """Maps zlib's levels 1-9 to isal's 0-3; -1 is Kafka's number for the default."""
     from isal import isal_zlib
 
     if level is None or level < 0:
@@ -164,7 +165,7 @@ def _make_zstd_compressor(level: int | None) -> Any:
 
 
 def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]:
-    """java.util.zip reads on into a following member, and takes bytes that begin none for the end."""
+    """Reads all members, as java.util.zip does; bytes that begin no member end the stream."""
     from isal import isal_zlib
 
     member, at = isal_zlib.decompressobj(GZIP_WINDOW), 0
@@ -188,7 +189,7 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
 def _decompress_gzip_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
     from isal import isal_zlib
 
-    if int.from_bytes(data[-4:], "little") > max_bytes:  # the size that the stream itself ends with: not tried in vain
+    if int.from_bytes(data[-4:], "little") > max_bytes:  # the stream ends with its size
         return None
     member = isal_zlib.decompressobj(GZIP_WINDOW)
     try:
@@ -246,7 +247,7 @@ def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
 
 
 def _decompress_zstd_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
-    """A view of a buffer of the thread; None if `data` opens to more than `max_bytes`, and so fills one byte more."""
+    """Returns a view of the thread's buffer; None if more than `max_bytes` would come out."""
     import zstandard
 
     room = memoryview(_thread_buffers.opened)[: max_bytes + 1]

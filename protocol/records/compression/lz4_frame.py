@@ -3,8 +3,8 @@
     magic 04 22 4D 18 | FLG | BD | content size (8, if flagged) | HC | blocks | end mark (4 zeros) | content checksum
     block: int32 little-endian length, top bit set when stored raw | data | XXH32 of the data (4, if flagged)
 
-HC is the second byte of XXH32 over FLG..content size. Kafka 0.8.2-0.9 took it over the 4 magic bytes as well and
-checks that; so magic 0 is written with that broken byte, and read without checking it. Kafka writes FLG 0x60 and
+HC is the second byte of XXH32 over FLG..content size. Kafka 0.8.2-0.9 computes it over the 4 magic bytes as well and
+checks that; so magic 0 is written with that broken byte and read without a check of it. Kafka writes FLG 0x60 and
 BD 0x40 (independent blocks of 64 KiB, no checksums). Only the first frame is read; the content checksum is not
 checked. Source: Kafka 3.9, Lz4BlockOutputStream, Lz4BlockInputStream.
 """
@@ -61,7 +61,7 @@ class Lz4FrameWriter(BlockWriter):
             self._out += block
 
 
-def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
+def decompress_frame(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
     """Yield the blocks of the first frame, each at most the frame's block size.
 
     Raises: InvalidRecord for a header, a block or a checksum that Kafka's reader refuses.
@@ -118,14 +118,14 @@ def compress_at_once(data: memoryview, out: bytearray, at: int, magic: int) -> i
 
 
 def decompress_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
-    """Return what a frame opens to, None where that is more than `max_bytes` or a block may be larger than 64 KiB.
+    """Returns the decompressed frame; None if it is larger than `max_bytes` or a block may be larger than 64 KiB.
 
-    Raises: as `read` does.
+    Raises: as `decompress_frame` does.
     """
     if data[: len(HEADER)] != HEADER and _read_header(data, check_header=True)[2] > BLOCK_BYTES:
         return None
     blocks, size = [], 0
-    for block in read(data, check_header=True):
+    for block in decompress_frame(data, check_header=True):
         size += len(block)
         if size > max_bytes:
             return None

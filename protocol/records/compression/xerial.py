@@ -1,11 +1,11 @@
-"""Snappy as snappy-java frames it, and as some other producers do not.
+"""Snappy as snappy-java frames it, and the unframed block that some other producers send.
 
     82 53 4E 41 50 50 59 00 | int32 version 1 | int32 compatible version 1 | chunks
     chunk: int32 big-endian length | raw snappy block
 
-Chunks open to 32 KiB here, to any size elsewhere; versions are not looked at. Another stream may follow
-(xerial/snappy-java#103). Up to three bytes after the last chunk are ignored, as is all from 82 53 4E 41 on where that
-begins no header. Data without the header is one raw block (sent by some non-Java producers).
+Chunks that are written here have 32 KiB of data, others any size; the versions are not checked. Another stream may
+follow (xerial/snappy-java#103). Up to three bytes after the last chunk are ignored, and so is all data from
+82 53 4E 41 on if that does not begin a header. Data without the header is one raw block (some non-Java producers).
 A raw block begins with its opened length as an unsigned varint.
 Source: snappy-java 1.1.10, SnappyOutputStream and SnappyInputStream.
 """
@@ -70,8 +70,8 @@ class XerialWriter(BlockWriter):
         self._out += memoryview(packed)[:size]
 
 
-def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
-    """Yield what each chunk opens to; a view that the next chunk overwrites.
+def decompress_stream(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
+    """Yields each decompressed chunk as a view that the next chunk overwrites.
 
     Raises: InvalidRecord for a broken stream, RecordTooLarge when one chunk alone says it exceeds `max_bytes`.
     """
@@ -109,7 +109,7 @@ def compress_at_once(data: memoryview, out: bytearray, at: int, magic: int) -> i
 
 
 def decompress_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
-    """Return what a stream opens to, in a buffer of the thread; None where that is more than `max_bytes`, or no stream.
+    """Returns the decompressed stream in the thread's buffer; None if it is above `max_bytes` or is no usual stream.
 
     Raises: InvalidRecord for a broken block.
     """
@@ -128,7 +128,7 @@ def decompress_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
 
 
 class _BlockDecompressor:
-    """Opens raw blocks into one buffer that is kept from block to block."""
+    """Decompresses raw blocks into one buffer, which is used again for each block."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -144,7 +144,7 @@ class _BlockDecompressor:
 
 
 def _decompress_block(block: memoryview, buffer: bytearray | memoryview) -> int:
-    """Return how much of the buffer the block has filled. Raises: InvalidRecord for a broken one."""
+    """Decompresses a block into the buffer; returns its size. Raises: InvalidRecord for a broken block."""
     kept = _of_thread()
     try:
         opened: int = kept.open(block, buffer)
@@ -154,7 +154,7 @@ def _decompress_block(block: memoryview, buffer: bytearray | memoryview) -> int:
 
 
 def _content_size(block: memoryview) -> int:
-    """Return the length that a raw block claims, once it is one that its bytes could make."""
+    """Returns the decompressed length that a raw block claims. Raises: InvalidRecord for one it cannot have."""
     size = 0
     for index, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << 7 * index

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Compressed v2 batches as wrappers of magic 0 or 1, without the interpreter where that can be.
+"""Converts compressed v2 batches to wrappers of magic 0 or 1, without the interpreter where possible.
 
-Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and snappy go batch after batch, and block after
-block however large they are, without the interpreter: they are decompressed (`kernel/block_decompression.py`),
-converted, and compressed again with the matches that the producer found (`kernel/match_reuse.py`). Gzip, large records
-and very many small ones, and streams that Kafka's clients do not write, are for the libraries. Most of those batches
-open to less than `AT_ONCE_BYTES`, for which objects for streams (`record_stream.py`) would cost more than the codecs.
+Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and snappy batches of any
+size are converted block by block without the interpreter: decompressed (`kernel/block_decompression.py`), converted,
+and compressed again with the matches that the producer found (`kernel/match_reuse.py`). The libraries handle gzip,
+large records, very many small ones, and streams that Kafka's clients do not write. Most of those batches decompress to
+less than `AT_ONCE_BYTES`, where the objects of a stream (`record_stream.py`) would cost more than the codecs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import cython
 
 from ..compression.codecs import AT_ONCE_BYTES, at_once_functions
-from ..kernel.block_decompression import Blocks
+from ..kernel.block_decompression import BlockDecompressor
 from ..kernel.match_reuse import MatchReuse
 from ..kernel.run_status import fault
 from ..layout import MAX_OPENED_BYTES
@@ -57,20 +57,20 @@ MOST_OPENED_IN_ALL = cython.declare(cython.Py_ssize_t, MAX_OPENED_BYTES)
 class CompressedBatchLoop:
     """A thread's buffers and loop: fresh ones cost more, in page faults, than the conversion.
 
-    source, size, at              what is stored, how much of it, where conversion has got to in it
-    sink, room, end               where it goes, how large that is, up to where it is full
-    target                        the magic
-    attributes, behind, opened    of the batch at `at`: as messages have them, where it ends, the size of its messages
-    wanted                        up to where there has to be room to close it
-    records, temporary_bytes      so far
-    opened_left                   how much may be opened yet
+    source, size, at              the stored batches, their size, the position that conversion has reached
+    sink, room, end               the output buffer, its size, how much of it is filled
+    target                        the magic to convert to
+    attributes, behind, opened    of the batch at `at`: attributes as in messages, its end, the size of its messages
+    wanted                        the size of the output buffer that finishing this batch needs
+    records, temporary_bytes      counted so far
+    opened_left                   how many bytes may still be decompressed
     """
 
     def __init__(self) -> None:
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
         self.buffer = memoryview(bytearray(2 * AT_ONCE_BYTES + STEP))
         self.messages = sink_of(self.buffer)
-        self.blocks, self.match_reuse = Blocks(), MatchReuse()
+        self.blocks, self.match_reuse = BlockDecompressor(), MatchReuse()
 
     def convert(
         self,
@@ -80,8 +80,8 @@ class CompressedBatchLoop:
         out: object,
         end: cython.Py_ssize_t,
         most_opened: cython.Py_ssize_t,
-    ) -> ConvertedBatches:
-        """As `convert_compressed_batches`; the buffers are this object's until it is called again."""
+    ) -> ConversionProgress:
+        """As `convert_compressed_batches`."""
         data: cython.const[cython.uchar][::1] = source
         room: cython.uchar[::1] = out
         down: RecordsDown = self.down
@@ -100,9 +100,9 @@ class CompressedBatchLoop:
                     continue
             if status >= BAD_FRAME:
                 if status == BAD_COUNT:
-                    down.finish()
+                    down.check_and_summarize()
                 raise fault(status, down.last)
-            return ConvertedBatches(self.at, self.end, self.records, self.temporary_bytes)
+            return ConversionProgress(self.at, self.end, self.records, self.temporary_bytes)
 
     def prepare(
         self,
@@ -114,7 +114,7 @@ class CompressedBatchLoop:
         room: cython.Py_ssize_t,
         end: cython.Py_ssize_t,
     ) -> None:
-        """Make ready for batches, from `at` on, that become wrappers of magic `target` from `end` on."""
+        """Prepares to convert the batches from `at` on to wrappers of magic `target`, written from `end` on."""
         self.source, self.size, self.at = source, size, at
         self.sink, self.room, self.end = sink, room, end
         self.target, self.down.target, self.down.relative = target, target, target == 1
@@ -122,10 +122,10 @@ class CompressedBatchLoop:
         self.records = self.temporary_bytes = self.wanted = 0
 
     def convert_batches(self, down: RecordsDown, item: Item) -> cython.int:
-        """Convert the batches from `at` on that take no interpreter.
+        """Converts the batches from `at` on that do not need the interpreter.
 
-        Returns: NEEDS_CODEC before one that does; DONE before one for which nothing can be done here, or at the end;
-        NO_ROOM; or what is wrong with the one at `at`.
+        Returns: NEEDS_CODEC before a batch that does; DONE at the end or before a batch that cannot be converted here;
+        NO_ROOM; or the fault of the batch at `at`.
         """
         at: cython.Py_ssize_t
         status: cython.int
@@ -162,9 +162,9 @@ class CompressedBatchLoop:
     def convert_by_blocks(self, down: RecordsDown, item: Item, codec: cython.int) -> cython.int:
         """Convert the LZ4 or snappy batch at `at` block by block and move `at` after it. Returns a status.
 
-        NEEDS_CODEC, whatever the room, if it is not of the usual kind, or if the library would make less of it: what
-        repeats is not carried from one block to the next, so large records that lie across two cost more, and so does
-        the beginning of each block where all the rest is almost nothing.
+        NEEDS_CODEC, whatever the room, if the stream is unusual, or if the library would compress it better: matches do
+        not reach from one block into the next, so large records across two blocks and highly repetitive data take more
+        bytes here.
         """
         end: cython.Py_ssize_t
         size: cython.Py_ssize_t
@@ -172,14 +172,14 @@ class CompressedBatchLoop:
         seen: cython.longlong
         rest: cython.Py_ssize_t = 0
         opened_bytes: cython.Py_ssize_t = 0
-        if not self.blocks.begin(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, True):
+        if not self.blocks.begin_stream(codec, self.source, self.at + RECORD_BATCH_OVERHEAD, self.behind, True):
             return NEEDS_CODEC
         self.opened, self.wanted = 0, self.end + self.overhead + CLOSED_EXTRA
         if self.wanted > self.room:
             return NO_ROOM
         self.match_reuse.begin_stream(codec, self.target, self.sink, self.end + self.overhead)
         while True:
-            down.end = self.blocks.next(self.blocks.opened, rest, rest + LARGEST_BLOCK)
+            down.end = self.blocks.decompress_next(self.blocks.opened, rest, rest + LARGEST_BLOCK)
             opened_bytes += down.end - rest
             if down.end < 0 or opened_bytes > MOST_OPENED_IN_ALL:
                 return NEEDS_CODEC
@@ -190,7 +190,7 @@ class CompressedBatchLoop:
             seen = down.seen
             down.data, down.at = self.blocks.opened, 0
             down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
-            status = down.step(item)
+            status = down.take_whole(item)
             if status != DONE:
                 return status
             rest = down.end - down.at
@@ -222,7 +222,7 @@ class CompressedBatchLoop:
             size = self.behind - self.at
             if opened_bytes > max(LARGEST_BLOCK, MOST_DENSE * size):
                 return NEEDS_CODEC
-            self.wrap(down, end)
+            self.finish_wrapper(down, end)
         self.opened_left -= opened_bytes
         self.at = self.behind
         return DONE
@@ -232,7 +232,7 @@ class CompressedBatchLoop:
         status: cython.int
         down.data, down.at, down.end = opened, 0, size
         down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
-        status = down.step(item)
+        status = down.take_whole(item)
         if status != DONE:
             return status
         if down.wanted < 0:
@@ -240,16 +240,16 @@ class CompressedBatchLoop:
         if down.seen != down.count:
             return BAD_COUNT
         if down.kept:
-            # A batch for which the thread's own buffer would be too small is never done here: it has to become the same
-            # whatever the room.
+            # A batch that does not fit in the thread's own buffer is never converted here: the result must not depend
+            # on the room in `out`.
             self.opened = down.written
             size = self.overhead + down.written + down.written // 6 + CLOSED_EXTRA
             if size > MESSAGE_ROOM or self.end + size > self.room:
                 return NO_ROOM
         return DONE
 
-    def wrap(self, down: RecordsDown, stop: cython.Py_ssize_t) -> None:
-        """Put the head before what was closed, which ends at `stop`."""
+    def finish_wrapper(self, down: RecordsDown, stop: cython.Py_ssize_t) -> None:
+        """Writes the head of the wrapper whose compressed value ends at `stop`, and counts it."""
         newest: cython.longlong = down.append_time if down.attributes else down.newest
         put_wrapper_head(self.sink, self.end, stop, self.target, self.attributes, down.last, newest)
         self.end = stop
@@ -276,12 +276,12 @@ class CompressedBatchLoop:
         if down.kept:
             stop = functions[1](self.buffer[: down.written], out, self.end + self.overhead, self.target)
             with cython.nogil:
-                self.wrap(down, stop)
+                self.finish_wrapper(down, stop)
         self.at = self.behind
         return DONE
 
     def convert_content(self, opened: object) -> cython.int:
-        """As `convert_records`, of the bytes that a library decompressed."""
+        """As `convert_records`, for records that a library decompressed."""
         data: cython.const[cython.uchar][::1] = opened
         size: cython.Py_ssize_t = len(data)
         opened_at: Source = source_of(data)
@@ -306,17 +306,17 @@ def _of_thread() -> _ThreadBuffers:
 
 
 def batch_loop_of_thread() -> CompressedBatchLoop:
-    """Return the thread's own, for compiled loops to call."""
+    """Returns the loop of this thread, for compiled loops to call."""
     return _of_thread().batch_loop
 
 
-class ConvertedBatches(NamedTuple):
-    """Batches that were converted: the positions behind the last of them in source and result, their records,
-    temporary bytes (what Kafka counts so).
+class ConversionProgress(NamedTuple):
+    """Where the last converted batch ends in source and result, how many records were converted, and Kafka's
+    temporaryMemoryBytes.
     """
 
-    at: int
-    end: int
+    source_end: int
+    result_end: int
     records: int
     temporary_bytes: int
 
@@ -341,13 +341,13 @@ def convert_compressed_batches(
     return loop.convert(source, at, target, out, end, most_opened)
 
 
-def wrapper_bytes(batch: object, target: cython.int):
-    """Return the size of the wrapper that `convert_to_wrapper` returns; 0 if there is none or it is too large here."""
+def size_as_wrapper(batch: object, target: cython.int):
+    """Returns the size of the wrapper that `convert_to_wrapper` makes; 0 if it makes none or a larger one than fits."""
     return convert_compressed_batches(batch, 0, target, _of_thread().wrapper, 0)[1]
 
 
 def convert_to_wrapper(batch: object, target: cython.int):
-    """Return one batch as a wrapper, its records and temporary bytes; None if it cannot be converted here."""
+    """Returns one batch as a wrapper, its record count and temporary bytes; None if it cannot be converted here."""
     loop: CompressedBatchLoop = batch_loop_of_thread()
     wrapper = (
         _of_thread().wrapper if len(batch) <= AT_ONCE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)

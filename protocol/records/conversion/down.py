@@ -2,21 +2,21 @@
 
 Kafka 3.9, RecordsUtil.downConvert:
 
-1. A control batch vanishes. A zstd batch is refused, or becomes one of the codec the caller names.
+1. A control batch is dropped. A zstd batch is refused, or gets the codec that the caller names.
 2. A batch of the target's magic or below is copied.
 3. A plain one becomes a message for each record from the first offset on; a compressed one becomes one wrapper of the
-   same codec with all its records. Nothing kept, nothing written.
-4. Offsets stay, gaps too. Inside a v1 wrapper they count from the first. The wrapper has the last record's offset.
+   same codec with all its records. A batch without records is dropped.
+4. Offsets and gaps stay. Inside a v1 wrapper they count from the first. The wrapper has the last record's offset.
 5. Timestamps: CreateTime keeps each record's, the wrapper has the highest. LogAppendTime puts the batch's max timestamp
    and attribute bit 3 on all of them. Magic 0 has none. A negative one other than -1 is refused.
 6. Headers, producer state and leader epoch are lost.
 
 Unlike Kafka, the source's checksum is verified, so that damage is not given a fresh one.
 
-Plain batches are converted by one call of the kernel into a buffer that the caller keeps. A compressed batch goes
-decompressor, kernel, compressor in pieces: beside its result it takes a few hundred KiB, or a record of up to 1 MiB,
-whatever it opens to, but for snappy data in one raw block. Small ones, and those of LZ4 and snappy as clients write
-them, go without the interpreter (`compressed_batch.py`).
+Plain batches are converted by one call of the kernel into a buffer of the caller. A compressed batch passes
+decompressor, kernel and compressor in pieces, so it takes a few hundred KiB or one record of up to 1 MiB beside its
+result, except for snappy data in one raw block. Small batches, and LZ4 and snappy as clients write them, are converted
+without the interpreter (`compressed_batch.py`).
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from functools import partial
 from ...errors import InvalidRecord, UnsupportedCompression
 from .. import kernel
 from ..batch import RecordBatch
-from ..batches import next_batch_size, view
-from ..compression.codecs import compressor, read_chunks
+from ..batches import next_batch_size, view_batch
+from ..compression.codecs import decompress_in_chunks, make_compressor
 from ..layout import (
     LOG_OVERHEAD,
     MAGIC_V1,
@@ -42,15 +42,15 @@ from ..record import Buffer
 from .compressed_batch import AT_ONCE_BYTES, NO_FIRST_OFFSET, convert_to_wrapper
 from .large_message_in_pieces import LargeMessages
 from .large_record_in_pieces import LargeRecords
-from .record_stream import RecordStream, run
+from .record_stream import RecordStream, run_loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """Converted batches. `data` is a view of the buffer handed in where that was enough, bytes of its own otherwise.
+    """Converted batches. `data` is a view of the caller's buffer if that was large enough, else a buffer of its own.
 
-    `records` were converted (batches that were copied do not count); `temporary_bytes` is what Kafka reports so;
-    `source_bytes` and `batches` were passed.
+    `records`: how many were converted, without those of copied batches. `temporary_bytes`: Kafka's
+    temporaryMemoryBytes. `source_bytes`, `batches`: how much of the source was read.
     """
 
     data: Buffer
@@ -78,9 +78,9 @@ def convert_down(
     Raises: CorruptRecord, InvalidRecord; UnsupportedCompression for zstd without `zstd_to`; RecordTooLarge when a batch
     opens to more than `max_opened_bytes`.
     """
-    bound = kernel.plan(source, target, len(source))[3]
+    bound = kernel.plan_chunk(source, target, len(source))[3]
     if bound > len(out):
-        out = bytearray(_largest_converted_bytes(source, target, first_offset))
+        out = bytearray(_largest_converted_size(source, target, first_offset))
     conversion = _DownConversion(target, first_offset, zstd_to, max_opened_bytes)
     joined: bytearray | None = None
     at = batches = 0
@@ -123,11 +123,11 @@ def convert_compressed(
     Raises: as `convert_down` does.
     """
     conversion = _DownConversion(target, first_offset, zstd_to, max_opened_bytes)
-    return conversion.result(conversion.convert(view(batch)), len(batch), 1)
+    return conversion.result(conversion.convert(view_batch(batch)), len(batch), 1)
 
 
-def _largest_converted_bytes(source: Buffer, target: int, first_offset: int) -> int:
-    """Return the largest run of plain batches, converted."""
+def _largest_converted_size(source: Buffer, target: int, first_offset: int) -> int:
+    """Returns the converted size of the largest run of plain batches."""
     at = largest = 0
     while True:
         done = kernel.convert_plain(source, at, target, first_offset, None)
@@ -140,11 +140,11 @@ def _largest_converted_bytes(source: Buffer, target: int, first_offset: int) -> 
 def _batch_at(source: Buffer, at: int) -> RecordBatch | LegacyBatch:
     size = next_batch_size(source, at)
     assert size is not None
-    return view(memoryview(source)[at : at + size])
+    return view_batch(memoryview(source)[at : at + size])
 
 
 class _DownConversion:
-    """Converts compressed batches and counts."""
+    """Converts compressed batches; counts their records and temporary bytes."""
 
     def __init__(self, target: int, first_offset: int, zstd_to: Codec | None, max_opened_bytes: int) -> None:
         self._target = target
@@ -213,9 +213,11 @@ class _DownConversion:
             first_offset,
         )
         result = _ConvertedBatchWriter(self._target, codec)
-        pieces = RecordStream(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
-        run(pieces, down, result.write, giant=partial(large.take, pieces, down, result.write))
-        kept, last, newest = down.finish()
+        pieces = RecordStream(
+            decompress_in_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes)
+        )
+        run_loop(pieces, down, result.write, giant=partial(large.measure_or_write, pieces, down, result.write))
+        kept, last, newest = down.check_and_summarize()
         if large.needs_another_pass:
             return bytearray()
         return self._finish_batch(batch, result, kept, last, newest, batch.is_append_time)
@@ -230,10 +232,12 @@ class _DownConversion:
         large = LargeMessages()
         for write in False, True:
             down = kernel.MessagesDown(base, write)
-            pieces = RecordStream(read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes))
-            giant = partial(large.take, pieces, down, result.write if write else None)
-            run(pieces, down, result.write, giant=giant)
-            count, last = down.finish()
+            pieces = RecordStream(
+                decompress_in_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes)
+            )
+            giant = partial(large.measure_or_write, pieces, down, result.write if write else None)
+            run_loop(pieces, down, result.write, giant=giant)
+            count, last = down.summary()
             if not count:
                 raise InvalidRecord(f"the wrapper at offset {batch.last_offset} holds no message")
             if not write and batch.last_offset:
@@ -259,7 +263,7 @@ class _DownConversion:
 
 
 class _ConvertedBatchWriter:
-    """A wrapper of one codec as it grows behind the room for its head, or plain messages."""
+    """Collects the messages of one wrapper after room for its head; without a codec, plain messages."""
 
     def __init__(self, magic: int, codec: Codec) -> None:
         self._magic = magic
@@ -267,7 +271,7 @@ class _ConvertedBatchWriter:
         self.head_bytes = LOG_OVERHEAD + RECORD_OVERHEAD[magic] if codec else 0
         self.opened_bytes = 0
         self._out = bytearray(self.head_bytes)
-        self._compressor = compressor(codec, self._out, magic=magic)
+        self._compressor = make_compressor(codec, self._out, magic=magic)
 
     def write(self, messages: Buffer) -> None:
         self.opened_bytes += len(messages)
@@ -283,5 +287,5 @@ class _ConvertedBatchWriter:
         if not self._target_codec:
             return out
         attributes = self._target_codec | TIMESTAMP_TYPE_BIT * append_time
-        kernel.wrap(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
+        kernel.write_wrapper_head(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
         return out

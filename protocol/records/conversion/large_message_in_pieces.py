@@ -1,8 +1,8 @@
-"""One message of magic 0 or 1 too large to hold, taken from inside a wrapper piece by piece.
+"""Converts one message of magic 0 or 1 that is too large to hold, piece by piece, from inside a wrapper.
 
-On its way up it becomes a record in one pass: the sizes in its head are all that a record begins with. On its way down
-to magic 0 its checksum comes first, so the first of the two passes through the wrapper measures it. Unlike a smaller
-one, it is invalid, not ignored, where the stream ends inside it.
+Converting up takes one pass, since a record begins with sizes that are in the message's head. A message of magic 0
+begins with its checksum, so converting down takes two passes, the first of which measures it. If the stream ends inside
+such a message, that is an error; a smaller message would be ignored.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def convert_message_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write
         raise InvalidRecord(
             f"a message of magic {message.magic}, attributes {message.attributes} in one of magic {magic}"
         )
-    number, delta = up.skip(message.offset, message.timestamp, message.key_size < 0, message.total)
+    number, delta = up.number_large_message(message.offset, message.timestamp, message.key_size < 0, message.total)
     key_size, value_bytes = message.key_size, message.value_bytes
     head = b"\0" + encode_varint(delta) + encode_varint(number) + encode_varint(key_size)
     size = len(head) + max(0, key_size) + len(encode_varint(value_bytes)) + value_bytes + 1
@@ -50,25 +50,25 @@ def convert_message_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write
     for piece in message.read_value():
         write(piece)
     write(b"\0")
-    up.wrote(len(encode_varint(size)) + size)
+    up.note_written(len(encode_varint(size)) + size)
     if message.running_crc != message.crc:
         raise CorruptRecord(f"the message at offset {message.offset} does not match its checksum")
 
 
 class LargeMessages:
-    """The messages above the limit in one wrapper, in order, over the pass that measures and the one that writes."""
+    """The messages above the limit in one wrapper, in order; the first pass measures them, the second writes them."""
 
     def __init__(self) -> None:
         self._heads: list[MessageHead] = []
         self._next = 0
 
-    def take(self, pieces: RecordStream, down: kernel.MessagesDown, write: Write | None) -> None:
+    def measure_or_write(self, pieces: RecordStream, down: kernel.MessagesDown, write: Write | None) -> None:
         """Take the message that the pieces are at: measure it, or with `write` write it for magic 0.
 
         Raises: InvalidRecord.
         """
         message = _MessageReader(pieces)
-        offset = down.skip(message.offset, message.timestamp, message.attributes)
+        offset = down.admit_large_message(message.offset, message.timestamp, message.attributes)
         if write is None:
             self._heads.append(_measure_message(message))
             return

@@ -1,7 +1,7 @@
-"""One record too large to hold, as a message written piece by piece.
+"""Writes one record that is too large to hold as a message, piece by piece.
 
-A message starts with its size and checksum, which are known only once its last byte has been read. So the stream is
-opened twice: the first time the record is measured, the second time it is written.
+A message starts with its size and checksum, which are known only after its last byte has been read. So the stream is
+decompressed twice: the first pass measures the record, the second writes it.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _VARLONG_BITS = 70
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageHead:
-    """What a message's head needs to know of what follows it; a null key or value has size -1."""
+    """The sizes and the checksum in a message's head; a null key or value has size -1."""
 
     key_size: int
     value_size: int
@@ -37,22 +37,22 @@ class LargeRecords:
         self._known = self._next = 0
 
     def begin_pass(self) -> None:
-        """Begin to go through the batch: first to measure its large records, then to write them."""
+        """Begins a pass through the batch: the first one measures its large records, the next one writes them."""
         self._known, self._next = len(self._heads), 0
 
     @property
     def needs_another_pass(self) -> bool:
-        """Whether this pass met a large record for the first time: its output is dropped, and the pass repeated."""
+        """Whether this pass met a large record for the first time; then its output is dropped and the pass repeated."""
         return len(self._heads) > self._known
 
-    def take(self, pieces: RecordStream, down: kernel.RecordsDown, write: Write) -> None:
+    def measure_or_write(self, pieces: RecordStream, down: kernel.RecordsDown, write: Write) -> None:
         """Take the record that the pieces are at, and write its message if it was measured before.
 
         Raises: InvalidRecord when the record is broken.
         """
         record = _RecordReader(pieces)
         timestamp_delta, offset_delta = record.read_deltas()
-        place = down.skip(offset_delta, timestamp_delta)
+        place = down.admit_large_record(offset_delta, timestamp_delta)
         if place is None:
             record.skip_body()
             return
@@ -66,8 +66,8 @@ class LargeRecords:
         record.skip_headers()
 
 
-def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
-    """Pass over the record that the pieces are at; return its offset delta, timestamp delta and whether it has no key.
+def skip_and_read_deltas(pieces: RecordStream) -> tuple[int, int, bool]:
+    """Skips the record that the pieces are at; returns its offset delta, its timestamp delta and whether it has no key.
 
     Raises: InvalidRecord when the record is broken.
     """

@@ -1,7 +1,7 @@
 """Runs a decompressed record stream through a kernel loop, holding one input piece, one output piece and one record.
 
-The kernel takes what is whole and says what keeps it from going on. A record above `GIANT_BYTES` is not held: the
-caller may take it piece by piece (`large_record_in_pieces.py`).
+The kernel takes the whole records and says how many bytes or how much room it needs to go on. A record above
+`GIANT_BYTES` is not held: the caller may take it piece by piece (`large_record_in_pieces.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ Write = Callable[[Buffer], None]
 
 
 class Loop(Protocol):
-    """A stream of the kernel."""
+    """A loop of the kernel over a stream (`kernel/decompressed_stream.py`)."""
 
     def feed(self, data: Buffer, at: int, out: Buffer) -> tuple[int, int, int]: ...
 
@@ -25,7 +25,7 @@ class Loop(Protocol):
 class RecordStream:
     """A stream that comes in pieces, each of which may be overwritten when the next one is taken.
 
-    `data` from position `at` on is what has come and is not used.
+    `data` from position `at` on has come and is not used yet.
     """
 
     def __init__(self, chunks: Iterable[Buffer]) -> None:
@@ -75,7 +75,7 @@ class RecordStream:
             yield piece
 
 
-def run(
+def run_loop(
     pieces: RecordStream,
     loop: Loop,
     write: Write,

@@ -1,8 +1,8 @@
-"""Messages of magic 0 and 1, plain or in a wrapper, as the records of one v2 batch (Kafka 3.9, LogValidator).
+"""Converts messages of magic 0 and 1, plain or in a wrapper, to the records of one v2 batch (Kafka 3.9, LogValidator).
 
 Records are numbered 0, 1, 2 ...; their timestamps count from the first one's, which is -1 for magic 0. A wrapper of
-LogAppendTime lends its timestamp to all inside it. At any time memory holds one piece of the
-stream and one message of up to 1 MiB.
+LogAppendTime gives its timestamp to all messages inside it. Memory holds one piece of the stream and one message of up
+to 1 MiB at a time.
 """
 
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from functools import partial
 
 from ...errors import InvalidRecord
 from .. import kernel
-from ..compression.codecs import read_chunks
+from ..compression.codecs import decompress_in_chunks
 from ..kernel.results import ConvertedUp
 from ..layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
 from ..legacy_batch import LegacyBatch
 from .large_message_in_pieces import convert_message_up
-from .record_stream import RecordStream, Write, run
+from .record_stream import RecordStream, Write, run_loop
 
 
 def convert_up(
     batches: Sequence[LegacyBatch], write: Write, *, max_opened_bytes: int = MAX_OPENED_BYTES
 ) -> ConvertedUp:
-    """Hand the records to `write` piece by piece, each piece only good until it returns, and tell what they were.
+    """Passes the records to `write` in pieces that are valid until it returns; returns a summary of them.
 
     `batches` are plain messages of one magic, whose checksums are taken for verified, or a single wrapper, whose inner
     checksums are verified.
@@ -32,8 +32,8 @@ def convert_up(
     wrapper = batches[0]
     if not wrapper.is_compressed:
         up = kernel.MessagesUp(wrapper.magic, False, None)
-        run(RecordStream(batch.data for batch in batches), up, write)
-        return up.finish()
+        run_loop(RecordStream(batch.data for batch in batches), up, write)
+        return up.summary()
     if len(batches) > 1:
         raise InvalidRecord(f"{len(batches)} messages where a compressed one stands alone")
     _, value = wrapper.key_and_value()
@@ -41,9 +41,9 @@ def convert_up(
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
     marked = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
     up = kernel.MessagesUp(wrapper.magic, True, wrapper.max_timestamp if marked else None)
-    pieces = RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
-    run(pieces, up, write, giant=partial(convert_message_up, pieces, up, write, wrapper.magic))
-    done = up.finish()
+    pieces = RecordStream(decompress_in_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
+    run_loop(pieces, up, write, giant=partial(convert_message_up, pieces, up, write, wrapper.magic))
+    done = up.summary()
     if not done.record_count:
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
     if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < done.last_offset:

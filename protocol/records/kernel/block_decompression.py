@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""LZ4 and snappy streams as Kafka's clients write them, opened block by block, with notes of what repeats in each.
+"""Decompresses LZ4 and snappy streams as Kafka's clients write them, block by block, and notes the matches in them.
 
     LZ4       header of 7 bytes (independent blocks of up to 64 KiB, no checksums) | blocks | 4 zeros
     block     int32 little-endian size, top bit set when stored raw | data
@@ -9,8 +9,8 @@
     chunk     int32 big-endian size | varint opened size | elements
     element   literals: size - 1 << 2, from 60 on in bytes behind | a copy of up to 64 bytes: distance of 1, 2, 4 bytes
 
-A stream that is unusual or damaged is refused: the library that is asked then has the last word on it
-(`compression/lz4_frame.py`, `compression/xerial.py`, which tell the whole formats). No length is trusted.
+An unusual or damaged stream is refused here, and then read or refused by the library
+(`compression/lz4_frame.py`, `compression/xerial.py`, which show the whole formats). No length is trusted.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ LZ4_BROKEN_HEADER: bytes = LZ4_HEADER[:6] + b"\x1a"
 """Of magic 0 (`compression/lz4_frame.py`)."""
 SNAPPY_HEADER: bytes = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 OPENED_EXTRA: int = 2 * STEP
-"""How far beyond the room for it `Blocks.next` may write."""
+"""How many bytes beyond its `room` `BlockDecompressor.decompress_next` may write."""
 
 
-class Blocks:
-    """A thread's tables, and the stream that is being opened.
+class BlockDecompressor:
+    """A thread's tables, and the stream that is being decompressed.
 
-    opened              room for a block and what is left of the one before
-    repeats             of each match in the opened bytes: where it begins, length << 16 | distance
-    repeats_count       how many matches
-    codec               LZ4, or snappy
-    data, at, end       the stream, what comes next in it, where it ends
-    is_over             its last block has been opened
+    opened              the decompressed bytes: room for a block and the rest of the block before
+    repeats             for each match in the decompressed bytes: where it begins, length << 16 | distance
+    repeats_count       how many matches there are
+    codec               LZ4 or snappy
+    data, at, end       the stream, the position in it, where it ends
+    is_over             whether its last block has been decompressed
     """
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ class Blocks:
         self.repeats, self.opened, self.headers = words_of(repeats), sink_of(opened), source_of(headers)
         self.repeats_count = 0
 
-    def begin(
+    def begin_stream(
         self, codec: cython.int, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, notes: cython.bint
     ) -> cython.bint:
-        """Whether the stream of that codec from `at` to `end` has the usual header; its blocks are next then.
+        """Begins the stream from `at` to `end`; returns False if it does not have the usual header of the codec.
 
-        `notes`: what repeats is noted.
+        `notes`: whether matches are noted.
         """
         size: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else SNAPPY_HEADER_BYTES
         header: cython.Py_ssize_t = LZ4_HEADER_BYTES if codec == LZ4 else 2 * LZ4_HEADER_BYTES
@@ -80,10 +80,10 @@ class Blocks:
         self.repeats_count, self.is_over, self.notes = 0, False, notes
         return True
 
-    def next(self, out: Sink, to: cython.Py_ssize_t, room: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Open the next block into `out` from `to` on; up to where it reaches, which is at most `room`, or -1.
+    def decompress_next(self, out: Sink, to: cython.Py_ssize_t, room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Decompresses the next block into `out` from `to` on, up to `room` at most.
 
-        `to` at the end of the stream.
+        Returns where it ends in `out`; `to` at the end of the stream, -1 if the block is refused.
         """
         size: cython.Py_ssize_t
         block: cython.Py_ssize_t = self.at + 4
@@ -106,16 +106,16 @@ class Blocks:
             return -1
         self.at = block + size
         if self.codec != LZ4:
-            return self.open_snappy(self.data, block, block + size, out, to, room)
+            return self.decompress_snappy(self.data, block, block + size, out, to, room)
         if is_raw:
             if size > min(LZ4_BLOCK_BYTES, room - to):
                 return -1
             copy(out, to, self.data, block, size)
             return to + size
-        return self.open_lz4(self.data, block, block + size, out, to, min(room, to + LZ4_BLOCK_BYTES))
+        return self.decompress_lz4(self.data, block, block + size, out, to, min(room, to + LZ4_BLOCK_BYTES))
 
     def keep_from(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Have what was opened from `at` to `end` at the beginning, with the notes of what repeats within it."""
+        """Moves the decompressed bytes from `at` to `end` to the beginning, with the matches within them."""
         first: cython.Py_ssize_t = self.repeats_count
         last: cython.Py_ssize_t = self.repeats_count
         n: cython.Py_ssize_t
@@ -131,9 +131,9 @@ class Blocks:
             stop = self.repeats[2 * n] + (word >> 16)
             begin = max(self.repeats[2 * n], at + (word & 0xFFFF))
             if begin < stop:
-                self.note(begin - at, stop - begin, word & 0xFFFF)
+                self.note_repeat(begin - at, stop - begin, word & 0xFFFF)
 
-    def open_lz4(
+    def decompress_lz4(
         self,
         data: Source,
         at: cython.Py_ssize_t,
@@ -142,7 +142,7 @@ class Blocks:
         to: cython.Py_ssize_t,
         room: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
-        """Open the block from `at` to `end` into `out` from `to` on; up to where it reaches, or -1."""
+        """Decompresses the block from `at` to `end` into `out` from `to` on; returns where it ends in `out`, or -1."""
         begin: cython.Py_ssize_t = to
         size: cython.Py_ssize_t
         distance: cython.Py_ssize_t
@@ -188,12 +188,12 @@ class Blocks:
             if distance == 0 or distance > to - begin or size > room - to:
                 return -1
             if notes:
-                self.note(to, size, distance)
-            self.repeat(out, to, size, distance)
+                self.note_repeat(to, size, distance)
+            self.copy_repeat(out, to, size, distance)
             to += size
         return -1
 
-    def open_snappy(
+    def decompress_snappy(
         self,
         data: Source,
         at: cython.Py_ssize_t,
@@ -202,7 +202,7 @@ class Blocks:
         to: cython.Py_ssize_t,
         room: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
-        """Open the block from `at` to `end` into `out` from `to` on; up to where it reaches, or -1."""
+        """Decompresses the block from `at` to `end` into `out` from `to` on; returns where it ends in `out`, or -1."""
         begin: cython.Py_ssize_t = to
         stop: cython.Py_ssize_t = 0
         size: cython.Py_ssize_t
@@ -251,7 +251,7 @@ class Blocks:
             else:
                 if tag & 3 == 3 or end - at < 2 - near:
                     return -1
-                # Which kind comes is hard to foretell: what each has is chosen without a branch.
+                # The kind of a copy is hard to predict, so its size and distance are computed without a branch.
                 mask = -near
                 high = data[at + 1] if end - at > 1 else 0
                 size = 1 + (3 & mask) + (tag >> 2 & (63 ^ 56 & mask))
@@ -260,15 +260,15 @@ class Blocks:
                 if distance == 0 or distance > to - begin or size > stop - to:
                     return -1
                 if notes:
-                    self.note(to, size, distance)
-                self.repeat(out, to, size, distance)
+                    self.note_repeat(to, size, distance)
+                self.copy_repeat(out, to, size, distance)
             to += size
         return to if to == stop else -1
 
-    def repeat(
+    def copy_repeat(
         self, out: Sink, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t
     ) -> cython.void:
-        """Write the `size` bytes that begin `distance` before `to` at `to`."""
+        """Copies the `size` bytes that begin `distance` before `to` to `to`."""
         end: cython.Py_ssize_t = to + size
         few: cython.Py_ssize_t
         if distance < STEP:
@@ -276,14 +276,14 @@ class Blocks:
             while to < few:
                 out[to] = out[to - distance]
                 to += 1
-            # What is written repeats at any multiple of the distance; this one lies within it.
+            # The bytes repeat at every multiple of the distance; this multiple is at least STEP.
             distance *= (STEP + distance - 1) // distance
         while to < end:
             copy(out, to, out, to - distance, STEP)
             to += STEP
 
-    def note(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.void:
-        """Note a repeat, if there is room for it."""
+    def note_repeat(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.void:
+        """Notes a match, if there is room for it."""
         count: cython.Py_ssize_t = self.repeats_count
         if count < MOST_NOTED and size <= LONGEST_NOTED:
             self.repeats[2 * count] = cython.cast(cython.uint, to)

@@ -8,15 +8,15 @@ RELEASE_BYTES: Final = 4096  # above it the compiled loops drop the GIL
 
 
 def source_of(data: Buffer) -> memoryview:
-    """Return where to read."""
+    """Returns a pointer to read from."""
     return memoryview(data)
 
 
 def sink_of(data: bytearray | memoryview) -> memoryview:
-    """Return where to write."""
+    """Returns a pointer to write to."""
     return memoryview(data)
 
 
 def words_of(data: memoryview) -> memoryview:
-    """Return where numbers of 32 bits are read and written."""
+    """Returns a pointer to numbers of 32 bits."""
     return data

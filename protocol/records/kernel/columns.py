@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Records and messages laid out in columns."""
+"""Decodes records and messages into columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if not cython.compiled:  # columns.pxd has them else
     from .crc import crc32_over, crc32c_over, crc_at, crc_prepare
     from .item import Item
     from .numbers import Sink, Source, add64, copy, get32, get64, varint
-    from .reading import batch_end, message_bytes, read_message, read_record, record_bytes
+    from .reading import batch_end, message_size_at, read_message, read_record, record_size_at
     from .run_status import BAD_CHECKSUM, BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE, FULL, NEEDS_CODEC, NO_ROOM
 
 crc_prepare()
@@ -35,8 +35,8 @@ COMPILED: bool = cython.compiled
 class BinaryColumn:
     """Byte strings one after the other, as Arrow lays them out.
 
-    `ends` has int32 0 and where each string ends in `data`; `valid` has a byte a string, 0 for null. `allocate` makes a
-    writable buffer of that many bytes, whose contents do not matter.
+    `ends` has int32 0, then where each string ends in `data`; `valid` has one byte for each string, 0 for null.
+    `allocate` returns a writable buffer of the given size with any contents.
     """
 
     count = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -91,7 +91,7 @@ class BinaryColumn:
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def lacks(self, count: cython.longlong, size: cython.Py_ssize_t) -> cython.bint:
+    def lacks_room(self, count: cython.longlong, size: cython.Py_ssize_t) -> cython.bint:
         return count > self.rows - self.count or size > self.room - self.used
 
     @cython.cfunc
@@ -116,13 +116,13 @@ class RecordColumns:
     """Records and messages of any magic in columns, one row each, up to `rows` of them or `limit_bytes` of payload.
 
     Rows are those of offsets from `first_offset` to `end_offset` (open); control batches have none. `offsets` and
-    `timestamps` (ms) are int64, `types` int32 as `TimestampType`; `key` and `value` are None unless asked for. With
-    headers `header_ends` has int32 0 and, for each row, how many headers there are up to its end. `checked`: checksums
-    are looked at. Plain v2 batches whose max timestamp is below `min_timestamp` are passed by. `position` is that of
-    the batch that was looked at last.
+    `timestamps` (ms) are int64, `types` are int32 as in `TimestampType`; `key` and `value` are None unless asked for.
+    With headers, `header_ends` has int32 0, then for each row the number of headers up to its end. `checked`: whether
+    checksums are verified. Plain v2 batches whose max timestamp is below `min_timestamp` are skipped. `position` is
+    that of the last batch that was read.
 
-    Whole plain batches go through `take_batches`. One that needs a codec is begun with `begin_records` or
-    `begin_messages`, and its opened stream fed to `take`.
+    `take_batches` reads whole plain batches. For a batch that needs a codec, call `begin_records` or `begin_messages`,
+    then pass its decompressed stream to `take`.
     """
 
     rows = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -213,8 +213,9 @@ class RecordColumns:
     def take_batches(self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> tuple[int, bool, bool]:
         """Take whole batches from position `at` on, up to one that needs a codec or until the columns are full.
 
-        Returns: position of the batch it stopped at, whether that needs a codec, whether the columns are full. When
-        they are, it has to go on at that position in the same bytes. At the end, less than a whole batch is left.
+        Returns: position of the batch it stopped at, whether that needs a codec, whether the columns are full. If they
+        are full, the next call has to continue at that position in the same bytes. At the end, less than a whole batch
+        is left.
 
         Raises: CorruptRecord, InvalidRecord; `position` is then that of the batch.
         """
@@ -239,13 +240,13 @@ class RecordColumns:
     def begin_records(
         self, count: cython.longlong, base_offset: cython.longlong, base_timestamp: cython.longlong, append_time: object
     ) -> None:
-        """Make ready for the opened records of a v2 batch."""
+        """Prepares for the decompressed records of a v2 batch."""
         self.magic = 2
         self.left, self.base_offset, self.base_timestamp = count, base_offset, base_timestamp
         self._set_append_time(append_time)
 
     def begin_messages(self, base: cython.longlong, append_time: object) -> None:
-        """Make ready for the opened messages of a wrapper; `base` is add64 to their offsets."""
+        """Prepares for the decompressed messages of a wrapper; `base` is added to their offsets."""
         self.magic = 0
         self.base_offset = base
         self._set_append_time(append_time)
@@ -255,7 +256,7 @@ class RecordColumns:
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
 
     def take(self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> tuple[int, int, bool]:
-        """Take what is whole of an opened stream from position `at` on.
+        """Takes the whole records or messages of a decompressed stream from position `at` on.
 
         Returns: position reached; how many bytes it wants from there to go on, 0 for an unknown number; whether the
         columns are full.
@@ -285,8 +286,8 @@ class RecordColumns:
             raise fault(status, self.base_offset)
         return self.at, self.wanted, status == FULL
 
-    def finish(self) -> None:
-        """End an opened stream. Raises: InvalidRecord when records are missing."""
+    def check_count(self) -> None:
+        """Raises: InvalidRecord when records of the stream are missing."""
         if self.magic == 2 and self.left:
             raise fault(BAD_COUNT, self.base_offset)
 
@@ -324,10 +325,10 @@ class RecordColumns:
         timestamp: cython.longlong,
         kind: cython.int,
     ) -> cython.int:
-        """Append the item, whose headers reach to `end`, as a row; nothing if there is NO_ROOM."""
-        if self.has_key and self.key.lacks(1, item.key_size):
+        """Appends the item, whose headers end at `end`, as a row; returns NO_ROOM if it does not fit, else DONE."""
+        if self.has_key and self.key.lacks_room(1, item.key_size):
             return NO_ROOM
-        if self.has_value and self.value.lacks(1, item.value_size):
+        if self.has_value and self.value.lacks_room(1, item.value_size):
             return NO_ROOM
         if self.has_headers:
             self.header_bytes = end - item.headers_at
@@ -351,7 +352,7 @@ class RecordColumns:
     ) -> cython.bint:
         """Append the headers of the next row, whose lengths are known to be right; False when there is no room."""
         size: cython.longlong
-        if self.header_key.lacks(count, end - at) or self.header_value.lacks(count, end - at):
+        if self.header_key.lacks_room(count, end - at) or self.header_value.lacks_room(count, end - at):
             return False
         while count > 0:
             count -= 1
@@ -376,7 +377,7 @@ class RecordColumns:
         status: cython.int
         while self.left > 0:
             if self.streamed:
-                takes = record_bytes(data, self.at, end)
+                takes = record_size_at(data, self.at, end)
                 if takes < 0:
                     return BAD_RECORD
                 if takes == 0 or takes > end - self.at:
@@ -406,7 +407,7 @@ class RecordColumns:
         offset: cython.longlong
         status: cython.int
         while True:
-            takes = message_bytes(data, self.at, end)
+            takes = message_size_at(data, self.at, end)
             if takes < 0:
                 return BAD_FRAME
             if takes == 0 or takes > end - self.at:

@@ -1,4 +1,4 @@
-"""Checksums of bytes in place: the readable twin of what the compiled loops take from crc.h."""
+"""Checksums of bytes in a buffer: the readable twin of crc.h, which the compiled loops use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CASTAGNOLI = 0x82F63B78  # the polynomial, its lowest bit first
 
 
 def crc_prepare() -> None:
-    """Makes ready, once in each compiled module; here there is nothing to do."""
+    """Initializes crc.h, once in each compiled module; does nothing here."""
 
 
 def crc32_update(crc: int, data: Buffer, size: int) -> int:

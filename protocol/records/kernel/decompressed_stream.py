@@ -19,19 +19,19 @@ COMPILED: bool = cython.compiled
 
 
 class Stream:
-    """Takes a decompressed stream in pieces. A piece may end anywhere; what is not used has to come again."""
+    """Takes a decompressed stream in pieces. A piece may end anywhere; the unused rest has to be passed again."""
 
-    def step(self, item: Item) -> int:
-        """Take what is whole; how that ended."""
+    def take_whole(self, item: Item) -> int:
+        """Takes all whole records or messages, reading each into `item`; returns a run status."""
         return DONE
 
     def feed(
         self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, out: cython.uchar[::1]
     ) -> tuple[int, int, int]:
-        """Take what is whole from position `at` on, as far as `out` has room.
+        """Takes all whole records or messages from position `at` on, as far as `out` has room.
 
-        Returns: position reached, bytes written to `out`, and what keeps it from going on: 0 for more bytes of unknown
-        number, n for n bytes from the position on, -n for n bytes of room.
+        Returns: position reached, bytes written to `out`, and what it needs to go on: 0 for more bytes, n for n bytes
+        from the position on, -n for n bytes of room.
 
         Raises: CorruptRecord, InvalidRecord.
         """
@@ -43,10 +43,10 @@ class Stream:
         self.data, self.sink = source_of(data), sink_of(out)
         self.at, self.written, self.wanted = at, 0, 0
         if self.end - at < RELEASE_BYTES:
-            status = self.step(item)
+            status = self.take_whole(item)
         else:
             with cython.nogil:
-                status = self.step(item)
+                status = self.take_whole(item)
         if status != DONE:
             raise fault(status, self.last)
         return self.at, self.written, self.wanted

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Opened streams converted down: the records of a batch, and the messages of a wrapper."""
+"""Converts decompressed streams down: the records of a batch, or the messages of a wrapper."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if not cython.compiled:  # down.pxd has them else
     from .decompressed_stream import Stream
     from .item import Item
     from .numbers import Sink, Source, add64, get32, get64, put32, put64
-    from .reading import message_bytes, read_message, read_record, record_bytes
+    from .reading import message_size_at, read_message, read_record, record_size_at
     from .run_status import BAD_COUNT, BAD_FRAME, BAD_MAGIC, BAD_ORDER, BAD_RECORD, BAD_TIMESTAMP, DONE
-    from .writing import bytes_as_message, seal, write_message
+    from .writing import put_checksums, size_as_message, write_message
 
 crc_prepare()
 
@@ -42,21 +42,21 @@ COMPILED: bool = cython.compiled
 
 
 class MessageStream(Stream):
-    """What comes out are messages, summed up when a piece of the stream is taken."""
+    """A stream that becomes messages; their checksums are written after each piece of the stream."""
 
-    def take(self, item: Item) -> cython.int:
-        """Write what is whole, without checksums; how that ended."""
+    def take_without_checksums(self, item: Item) -> cython.int:
+        """Writes all whole messages without their checksums; returns a run status."""
         return DONE
 
-    def step(self, item: Item) -> cython.int:
+    def take_whole(self, item: Item) -> cython.int:
         start: cython.Py_ssize_t = self.written
-        status: cython.int = self.take(item)
-        seal(self.sink, start, self.written)
+        status: cython.int = self.take_without_checksums(item)
+        put_checksums(self.sink, start, self.written)
         return status
 
 
 class RecordsDown(MessageStream):
-    """The opened records of a v2 batch as messages of magic 0 or 1.
+    """Converts the decompressed records of a v2 batch to messages of magic 0 or 1.
 
     `relative`: offsets count from the first record, as inside a wrapper of magic 1. Records before `first_offset` are
     left out. `append_time` replaces the timestamps of a LogAppendTime batch.
@@ -82,10 +82,10 @@ class RecordsDown(MessageStream):
         self.item = Item()
 
     def begin(self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
-        """Make ready for the records of the compressed v2 batch from `at` to `end`, bounds that the caller has checked.
+        """Prepares for the records of the compressed v2 batch from `at` to `end`, bounds that the caller has checked.
 
-        Returns: codec and timestamp type as attributes of a message have them, 0 when it has no codec or is a control
-        batch, or when anything is wrong with it.
+        Returns: codec and timestamp type as attributes of a message; 0 for a batch that is not compressed, is a control
+        batch, or is damaged.
         """
         attributes: cython.int = data[at + ATTRIBUTES_OFFSET + 1]
         self.count = get32(data, at + RECORD_COUNT_OFFSET)
@@ -101,7 +101,7 @@ class RecordsDown(MessageStream):
         return attributes & (CODEC_MASK | TIMESTAMP_TYPE_BIT)
 
     def admit(self, delta: cython.longlong, timestamp: cython.longlong) -> cython.int:
-        """Check the order and time of the next record; the last offset is then its own."""
+        """Checks the offset and timestamp of the next record and counts it; returns a run status."""
         offset: cython.longlong = add64(self.base_offset, delta)
         if timestamp < NO_TIMESTAMP:
             return BAD_TIMESTAMP
@@ -115,13 +115,13 @@ class RecordsDown(MessageStream):
             self.newest = timestamp
         return DONE
 
-    def take(self, item: Item) -> cython.int:
+    def take_without_checksums(self, item: Item) -> cython.int:
         timestamp: cython.longlong
         takes: cython.longlong
         size: cython.Py_ssize_t
         status: cython.int
         while self.seen < self.count:
-            takes = record_bytes(self.data, self.at, self.end)
+            takes = record_size_at(self.data, self.at, self.end)
             if takes < 0:
                 return BAD_RECORD
             if takes == 0 or takes > self.end - self.at:
@@ -130,7 +130,7 @@ class RecordsDown(MessageStream):
             if read_record(item, self.data, self.at, self.end) < 0:
                 return BAD_RECORD
             if add64(self.base_offset, item.offset) >= self.first_offset:
-                size = bytes_as_message(item, self.target)
+                size = size_as_message(item, self.target)
                 if size > self.room - self.written:
                     self.wanted = -size
                     return DONE
@@ -154,10 +154,12 @@ class RecordsDown(MessageStream):
             self.at += takes
         return DONE if self.at == self.end else BAD_COUNT
 
-    def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong) -> tuple[int, int, int] | None:
-        """Take note of a record that the caller writes itself; return the offset, timestamp and attributes to write.
+    def admit_large_record(
+        self, delta: cython.longlong, timestamp_delta: cython.longlong
+    ) -> tuple[int, int, int] | None:
+        """Checks and counts a record that the caller writes; returns the offset, timestamp and attributes to write.
 
-        None when it lies before the first offset. Raises: InvalidRecord.
+        Returns None if the record lies before the first offset. Raises: InvalidRecord.
         """
         timestamp: cython.longlong = (
             self.append_time if self.attributes else add64(self.base_timestamp, timestamp_delta)
@@ -172,8 +174,8 @@ class RecordsDown(MessageStream):
         offset: cython.longlong = add64(self.last, -self.first) if self.relative else self.last
         return offset, timestamp, self.attributes if self.target else 0
 
-    def finish(self) -> tuple[int, int, int]:
-        """Return how many records were kept, the last one's offset, and the newest timestamp or the append time.
+    def check_and_summarize(self) -> tuple[int, int, int]:
+        """Returns how many records were kept, the last one's offset, and the newest timestamp or the append time.
 
         Raises: InvalidRecord when records are missing.
         """
@@ -185,9 +187,9 @@ class RecordsDown(MessageStream):
 @cython.final
 @cython.cclass
 class MessagesDown(MessageStream):
-    """The messages of an opened wrapper as messages of magic 0; `base` is add64 to their offsets.
+    """Converts the messages of a decompressed wrapper to magic 0; `base` is added to their offsets.
 
-    Without `write` they are only walked over, to learn the last stored offset that `base` depends on.
+    Without `write` nothing is written: a first pass finds the last inner offset, from which `base` is computed.
     """
 
     base: cython.longlong
@@ -201,13 +203,13 @@ class MessagesDown(MessageStream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def take(self, item: Item) -> cython.int:
+    def take_without_checksums(self, item: Item) -> cython.int:
         takes: cython.longlong
         size: cython.Py_ssize_t
         status: cython.int
         offset: cython.longlong
         while True:
-            takes = message_bytes(self.data, self.at, self.end)
+            takes = message_size_at(self.data, self.at, self.end)
             if takes < 0:
                 return BAD_FRAME
             if takes == 0 or takes > self.end - self.at:
@@ -217,7 +219,7 @@ class MessagesDown(MessageStream):
                 return BAD_RECORD
             offset = add64(self.base, item.offset)
             if self.write:
-                size = bytes_as_message(item, 0)
+                size = size_as_message(item, 0)
                 if size > self.room - self.written:
                     self.wanted = -size
                     return DONE
@@ -234,7 +236,7 @@ class MessagesDown(MessageStream):
     @cython.nogil
     @cython.exceptval(check=False)
     def admit(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> cython.int:
-        """Check the order, time and codec of the next message."""
+        """Checks the offset, timestamp and codec of the next message; returns a run status."""
         if attributes & CODEC_MASK:
             return BAD_MAGIC
         if timestamp < NO_TIMESTAMP:
@@ -245,8 +247,8 @@ class MessagesDown(MessageStream):
             return BAD_ORDER
         return DONE
 
-    def skip(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> int:
-        """Take note of a message that the caller writes itself; return the offset to write. Raises: InvalidRecord."""
+    def admit_large_message(self, offset: cython.longlong, timestamp: cython.longlong, attributes: cython.int) -> int:
+        """Checks and counts a message that the caller writes itself; returns its offset. Raises: InvalidRecord."""
         status: cython.int = DONE
         offset = add64(self.base, offset)
         if self.write:
@@ -257,8 +259,8 @@ class MessagesDown(MessageStream):
         self.seen += 1
         return offset
 
-    def finish(self) -> tuple[int, int]:
-        """Return how many messages there were and the last one's offset."""
+    def summary(self) -> tuple[int, int]:
+        """Returns how many messages there were and the last one's offset."""
         return self.seen, self.last
 
 
@@ -271,7 +273,7 @@ def put_wrapper_head(
     last_offset: cython.longlong,
     timestamp: cython.longlong,
 ) -> None:
-    """Write the head of the wrapper from `at` to `end`, its value already there behind the head."""
+    """Writes the head of the wrapper from `at` to `end`, whose value is already there."""
     value_at: cython.Py_ssize_t = at + (V1_OVERHEAD if magic == 1 else V0_OVERHEAD)
     put64(sink, at, last_offset)
     put32(sink, at + 8, end - at - LOG_OVERHEAD)
@@ -284,7 +286,7 @@ def put_wrapper_head(
     put32(sink, at + LEGACY_CRC_OFFSET, crc32_over(sink, at + MAGIC_OFFSET, end))
 
 
-def wrap(
+def write_wrapper_head(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
@@ -293,7 +295,7 @@ def wrap(
     last_offset: cython.longlong,
     timestamp: cython.longlong,
 ) -> None:
-    """Write the head of the wrapper that takes `out` from `at` to `end`, its value already there behind the head."""
+    """As `put_wrapper_head`, for a buffer of Python. Raises: ValueError for bounds that cannot be."""
     sink: Sink = sink_of(out)
     if at < 0 or end > len(out) or end < at + (V1_OVERHEAD if magic == 1 else V0_OVERHEAD):
         raise ValueError(f"a wrapper from {at} to {end} in {len(out)} bytes")

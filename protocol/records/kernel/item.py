@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The record or message that was read last: where its parts lie."""
+"""Where the parts of the record or message lie that was read last."""
 
 import cython
 

@@ -42,7 +42,7 @@ COMPILED: bool = cython.compiled
 
 
 def put_length(sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Write what a length of LZ4 has beyond its token; where that ends."""
+    """Writes the bytes of an LZ4 length that follow the token; returns where they end."""
     while rest >= 255:
         sink[to] = 255
         to += 1
@@ -59,7 +59,7 @@ def put_lz4_literals(
     size: cython.Py_ssize_t,
     match_rest: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Write a token of LZ4 and its literals; where they end. `match_rest`: the size of the match, less 4."""
+    """Writes an LZ4 token and its literals; returns where they end. `match_rest`: the size of the match, less 4."""
     sink[to] = min(size, 15) << 4 | min(match_rest, 15)
     if size < 15:
         copy(sink, to + 1, data, at, STEP)
@@ -78,7 +78,7 @@ def put_lz4_sequence(
     size: cython.Py_ssize_t,
     distance: cython.uint,
 ) -> cython.Py_ssize_t:
-    """Write the literals from `done` up to a match, and the match, as LZ4 has them; where they end."""
+    """Writes the literals from `done` up to a match, and the match, as LZ4; returns where they end."""
     rest: cython.Py_ssize_t = size - LEAST_REPEAT
     to = put_lz4_literals(sink, to, data, done, at - done, rest)
     put_little16(sink, to, distance)
@@ -90,7 +90,7 @@ def put_lz4_sequence(
 def put_element(
     sink: Sink, to: cython.Py_ssize_t, data: Source, at: cython.Py_ssize_t, size: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
-    """Write literals, if there are any, as snappy has them; where they end."""
+    """Writes literals, if there are any, as snappy; returns where they end."""
     if size == 0:
         return to
     if size <= SHORT_LITERALS:
@@ -116,7 +116,7 @@ def put_copies(
     size: cython.Py_ssize_t,
     distance: cython.uint,
 ) -> cython.Py_ssize_t:
-    """Write the literals from `done` up to a match, and the match, as snappy has them; where they end."""
+    """Writes the literals from `done` up to a match, and the match, as snappy; returns where they end."""
     literals: cython.Py_ssize_t = at - done
     part: cython.Py_ssize_t
     short: cython.uint
@@ -133,7 +133,7 @@ def put_copies(
         put_little32(sink, to, distance << 8 | cython.cast(cython.uint, part - 1 << 2 | 2))
         to += 3
         size -= part
-    # What a copy of two bytes would be, and one of three: one is chosen without a branch.
+    # Both forms of the copy are computed, of two bytes and of three; one is chosen without a branch.
     short = (distance & 0xFF) << 8 | distance >> 8 << 5 | cython.cast(cython.uint, size - LEAST_REPEAT << 2 | 1)
     word = distance << 8 | cython.cast(cython.uint, size - 1 << 2 | 2)
     near = (size < SHORT_COPY) & (distance < NEAR)
@@ -144,13 +144,13 @@ def put_copies(
 class MatchReuse:
     """A thread's tables, and the stream that is being written.
 
-    parts         of each key and value: begin and end in the opened records, begin in the messages
-    cells         for each 64 bytes of the opened records, the first part that ends after their begin
-    matches       what repeats in the messages: begin, size, distance; the first is empty
-    last          where the last of them begins in the table
-    head          where the last one begins that is in the head of a message and not joined with others, or -1
-    codec         LZ4, or snappy
-    sink, to      where the stream goes, up to where it is written
+    parts         for each key and value: begin and end in the decompressed records, begin in the messages
+    cells         for each 64 bytes of the decompressed records: the first part that ends after they begin
+    matches       the matches in the messages: begin, size, distance; the first is empty
+    last          where the last match begins in the table
+    head          where the last match in a message's head begins that is not joined with others, or -1
+    codec         LZ4 or snappy
+    sink, to      the output buffer, where the next byte is written
     """
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ class MatchReuse:
         self.codec, self.sink, self.to = codec, sink, at + size
 
     def end_stream(self) -> cython.Py_ssize_t:
-        """Where the stream ends."""
+        """Ends the stream; returns where it ends."""
         if self.codec == LZ4:
             put_little32(self.sink, self.to, 0)
             self.to += 4
@@ -190,7 +190,7 @@ class MatchReuse:
         messages_size: cython.Py_ssize_t,
         magic: cython.int,
     ) -> None:
-        """Write `messages` of this magic as blocks. The stream must have room for 7/6 of `messages_size` plus 1 KiB.
+        """Writes `messages` of this magic as blocks. The stream must have room for 7/6 of `messages_size` plus 1 KiB.
 
         The first `size` bytes of `opened` became these messages; `repeats` are the matches in those bytes.
         """
@@ -222,7 +222,7 @@ class MatchReuse:
         self.write_blocks(messages, messages_size)
 
     def add_matches_of_head(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Compare the `size` bytes at `at` with those `distance` before; add each run of equals that is long enough."""
+        """Compares the `size` bytes at `at` with those `distance` before; adds each long enough run of equal bytes."""
         end: cython.Py_ssize_t = at + size
         begin: cython.Py_ssize_t = at
         while at < end:
@@ -266,7 +266,7 @@ class MatchReuse:
                 size = min(stop, end) - begin
                 source = begin - (word & 0xFFFF)
                 part = self.cells[source >> CELL_BITS]
-                part += parts[3 * part + 1] <= source  # a branch would be hard to foretell
+                part += parts[3 * part + 1] <= source  # a branch would be hard to predict
                 begin += to - at
                 distance = begin - (parts[3 * part + 2] + source - parts[3 * part])
                 if (
@@ -316,7 +316,7 @@ class MatchReuse:
                 return
 
     def add(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> None:
-        """Add a match, or make the last one longer where that can be, if there is room for it."""
+        """Adds a match, if there is room, or extends the last one by it if possible."""
         matches: Words = self.matches
         last: cython.Py_ssize_t = self.last
         if self.extend(at, size, distance, in_head):
@@ -329,10 +329,10 @@ class MatchReuse:
                 self.head = self.last
 
     def extend(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> cython.bint:
-        """Make the last match longer by this one, if that can be; return whether it was.
+        """Extends the last match by this one if possible; returns whether it did.
 
-        It can if both have the same distance, or if the one inside a head repeats the same bytes with the other's
-        distance too.
+        That is possible if both have the same distance, or if the one inside a head also matches with the distance of
+        the other.
         """
         matches: Words = self.matches
         last: cython.Py_ssize_t = self.last
@@ -357,7 +357,7 @@ class MatchReuse:
         return at == end
 
     def write_blocks(self, messages: Source, size: cython.Py_ssize_t) -> None:
-        """Write the messages as blocks; a match is cut where a block ends, or repeats what lies before one."""
+        """Writes the messages as blocks; matches are cut at the end of a block and where they repeat earlier blocks."""
         sink: Sink = self.sink
         to: cython.Py_ssize_t = self.to
         matches: Words = self.matches
@@ -400,7 +400,7 @@ class MatchReuse:
         self.last, self.head = 0, -1
 
     def begin_block(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where the data of a block at `to` begin, after its size field."""
+        """Begins a block of `size` bytes at `to`; returns where its data begins, after the size fields."""
         to += 4
         if self.codec != LZ4:
             while size > 0x7F:
@@ -420,7 +420,7 @@ class MatchReuse:
         done: cython.Py_ssize_t,
         stop: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
-        """Write the rest of the block as literals, or all of it as it is where that is not more; where it ends."""
+        """Writes the rest of a block as literals, or all of it raw if that is no larger; returns where it ends."""
         if self.codec != LZ4:
             to = put_element(self.sink, to, messages, done, stop - done)
             put32(self.sink, block, to - block - 4)

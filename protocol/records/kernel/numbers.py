@@ -1,6 +1,6 @@
-"""Bytes and numbers of the record formats: the readable twin of what the compiled loops have inlined.
+"""Reads and writes numbers of the record formats: the readable twin of what the compiled loops inline.
 
-A position beyond its end is how a reader says "broken": each later read fails too, so one check at the end is enough.
+Reading past the end returns the position end + 1, where each later read fails too, so one check at the end is enough.
 Sums of 64-bit numbers wrap, as Java's do.
 """
 
@@ -92,13 +92,13 @@ def zigzag(value: int) -> int:
     return value << 1 ^ value >> 63
 
 
-def varint_bytes(value: int) -> int:
-    """Return what a number takes as a varint or varlong."""
+def varint_size(value: int) -> int:
+    """Returns how many bytes a number takes as a varint or varlong."""
     return max(1, -(-zigzag(value).bit_length() // 7))
 
 
 def put_varint(sink: Sink, at: int, value: int) -> int:
-    """Return the position after the varint or varlong that it writes."""
+    """Writes a varint or varlong; returns the position after it."""
     rest = zigzag(value)
     while rest > 0x7F:
         sink[at] = rest & 0x7F | 0x80

@@ -1,4 +1,4 @@
-"""Records, messages and batches in a buffer: the readable twin of what the compiled loops have inlined.
+"""Reads records, messages and batches: the readable twin of functions inlined into the compiled loops.
 
 No length is trusted: a position never passes the end of its record, message or batch.
 """
@@ -24,7 +24,7 @@ _OVERHEAD = (V0_OVERHEAD, V1_OVERHEAD, RECORD_BATCH_OVERHEAD)
 
 
 def skip_headers(data: Source, at: int, end: int, count: int) -> int:
-    """Return the position behind `count` headers of a record; end + 1 when they are broken."""
+    """Returns the position after `count` headers of a record; end + 1 when they are broken."""
     if not 0 <= count <= end - at:
         return end + 1
     for _ in range(count):
@@ -40,7 +40,7 @@ def skip_headers(data: Source, at: int, end: int, count: int) -> int:
 
 
 def read_record(item: Item, data: Source, at: int, limit: int) -> int:
-    """Read the v2 record at `at`, which must end by `limit`; the position after it, or -1 when it is broken."""
+    """Reads the v2 record at `at`, which must end by `limit`; returns the position after it, -1 when it is broken."""
     size, at = varint(data, at, limit)
     if not 0 < size <= limit - at:
         return -1
@@ -63,7 +63,7 @@ def read_record(item: Item, data: Source, at: int, limit: int) -> int:
 
 
 def read_message(item: Item, data: Source, at: int, end: int) -> bool:
-    """Read the v0 or v1 message that takes the bytes from `at` to `end`; False when it is broken."""
+    """Reads the v0 or v1 message from `at` to `end`; returns False when it is broken."""
     item.offset = get64(data, at)
     item.magic = data[at + MAGIC_OFFSET]
     item.attributes = data[at + LEGACY_ATTRIBUTES_OFFSET]
@@ -83,16 +83,16 @@ def read_message(item: Item, data: Source, at: int, end: int) -> bool:
     return size <= end - item.value_at
 
 
-def record_bytes(data: Source, at: int, end: int) -> int:
-    """Return what the record at `at` takes; 0 while its length is not there whole, -1 when that is wrong."""
+def record_size_at(data: Source, at: int, end: int) -> int:
+    """Returns the size of the record at `at`; 0 if its length field is not whole, -1 if that is wrong."""
     size, after = varint(data, at, end)
     if after > end:
         return -1 if end - at >= _VARINT_BYTES else 0
     return size + after - at if size > 0 else -1
 
 
-def message_bytes(data: Source, at: int, end: int) -> int:
-    """Return what the message at `at` takes; 0 while its frame is not there whole, -1 when its size is too small."""
+def message_size_at(data: Source, at: int, end: int) -> int:
+    """Returns the size of the message at `at`; 0 if its frame is not whole, -1 if its size is too small."""
     if end - at < LOG_OVERHEAD:
         return 0
     size = get32(data, at + SIZE_OFFSET) + LOG_OVERHEAD
@@ -100,8 +100,8 @@ def message_bytes(data: Source, at: int, end: int) -> int:
 
 
 def batch_end(data: Source, at: int, end: int) -> int:
-    """Return the end of the batch at `at`; 0 when no whole one is there, -1 when its frame is wrong."""
-    size = message_bytes(data, at, end)
+    """Returns where the batch at `at` ends; 0 if it is not whole, -1 if its frame is wrong."""
+    size = message_size_at(data, at, end)
     if size <= 0:
         return size
     if end - at <= MAGIC_OFFSET:

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 
 class UncompressedDownResult(NamedTuple):
-    """What `convert_plain` did: the position that it reached, the bytes in the buffer up to there, batches passed,
-    records converted and left out, bytes that Kafka counts as temporary, and whether a codec is needed to go on."""
+    """What `convert_plain` did. `at`: the position reached. `written`: the bytes in the buffer. `left_out`: records
+    before the first offset. `temporary_bytes`: Kafka's temporaryMemoryBytes. `needs_codec`: of the next batch."""
 
     at: int
     written: int
@@ -17,7 +17,7 @@ class UncompressedDownResult(NamedTuple):
 
 
 class ConvertedUp(NamedTuple):
-    """Messages as the records that they became. `last_offset`: of the messages; `base_timestamp`: of the first record.
+    """The records that messages became. `last_offset`: of the messages; `base_timestamp`: of the first record.
 
     `oldest` and `newest` leave out records without a timestamp, and are -1 if none has one. `keyless`: at least one has
     no key. Both sizes are of uncompressed bytes: of the messages, and of the records.

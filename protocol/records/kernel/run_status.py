@@ -1,4 +1,4 @@
-"""How a run of the kernel ends, and the error that tells what is wrong with a batch."""
+"""How a run of the kernel ends, and the error for a batch that is refused."""
 
 from typing import Final
 
@@ -28,6 +28,6 @@ _FAULTS = {
 
 
 def fault(status: int, offset: int) -> PeerFault:
-    """Return the error for a run that ended so at the batch of that offset."""
+    """Returns the error for a run that ended with `status` at the batch with this offset."""
     text = f"the batch at offset {offset} is refused: {_FAULTS[status]}"
     return CorruptRecord(text) if status <= BAD_CHECKSUM else InvalidRecord(text)

@@ -1,4 +1,4 @@
-"""SipHash-2-4 of 128 bits (Aumasson and Bernstein): the readable twin of what the offset map has inlined."""
+"""SipHash-2-4 of 128 bits (Aumasson and Bernstein): the readable twin of the one inlined into the offset map."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ if not cython.compiled:  # survey.pxd has them else
     from .decompressed_stream import Stream
     from .item import Item
     from .numbers import Source, add64, get32, get64, move
-    from .reading import batch_end, read_record, record_bytes
+    from .reading import batch_end, read_record, record_size_at
     from .run_status import BAD_COUNT, BAD_RECORD, DONE
 
     BLOCKS_ROOM = 131072
 
-from .block_decompression import Blocks
+from .block_decompression import BlockDecompressor
 
 crc_prepare()
 
@@ -41,7 +41,7 @@ COMPILED: bool = cython.compiled
 @cython.final
 @cython.cclass
 class RecordSurvey(Stream):
-    """What the opened records of a v2 batch look like; nothing is written."""
+    """Scans the decompressed records of a v2 batch for timestamps, missing keys and order; writes nothing."""
 
     count: cython.longlong
     base_timestamp: cython.longlong
@@ -65,11 +65,11 @@ class RecordSurvey(Stream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def step(self, item: Item) -> cython.int:
+    def take_whole(self, item: Item) -> cython.int:
         takes: cython.longlong
         timestamp: cython.longlong
         while self.seen < self.count:
-            takes = record_bytes(self.data, self.at, self.end)
+            takes = record_size_at(self.data, self.at, self.end)
             if takes < 0:
                 return BAD_RECORD
             if takes == 0 or takes > self.end - self.at:
@@ -97,14 +97,14 @@ class RecordSurvey(Stream):
             self.in_order = False
         self.seen += 1
 
-    def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong, keyless: cython.bint) -> None:
-        """Take note of a record that the caller has read itself."""
+    def note_large_record(self, delta: cython.longlong, timestamp_delta: cython.longlong, keyless: cython.bint) -> None:
+        """Counts in a record that the caller has read itself."""
         self.note(
             delta, self.append_time if self.has_append_time else add64(self.base_timestamp, timestamp_delta), keyless
         )
 
-    def finish(self) -> tuple[int, int, bool, bool]:
-        """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ...
+    def check_and_summarize(self) -> tuple[int, int, bool, bool]:
+        """Returns oldest and newest timestamp, whether a record has no key, and whether offset deltas are 0, 1, 2 ...
 
         Raises: InvalidRecord when records are missing.
         """
@@ -113,13 +113,13 @@ class RecordSurvey(Stream):
         return self.oldest, self.newest, self.keyless, self.in_order
 
 
-def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, int, bool] | None:
-    """Return oldest and newest timestamp and whether a record has no key, of exactly one batch that needs no change.
+def validate_and_survey(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, int, bool] | None:
+    """Returns oldest and newest timestamp and whether a record has no key, if `data` is one batch that needs no change.
 
-    `opened` is what its records open to, None where it is not compressed.
+    `opened` are its decompressed records, None if it is not compressed.
 
-    It is of magic 2, not a control batch, of create time; whole, its checksum, counts and newest timestamp right; the
-    records of a compressed one are numbered in order. None for any other: the full check finds out what is wrong.
+    Such a batch has magic 2, create time and no control bit; it is whole, its checksum, counts and newest timestamp are
+    right, and a compressed one has its records in order. None for any other: the full check finds out what is wrong.
     """
     size: cython.Py_ssize_t = len(data)
     found: cython.bint
@@ -136,20 +136,20 @@ def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, 
             return None
         loop.data, loop.at, loop.end = source_of(records), 0, len(records)
     if loop.end < RELEASE_BYTES:
-        found = _can_be_glanced_at(loop, source, size)
+        found = _batch_agrees_with_header(loop, source, size)
     else:
         with cython.nogil:
-            found = _can_be_glanced_at(loop, source, size)
+            found = _batch_agrees_with_header(loop, source, size)
     return (loop.oldest, loop.newest, loop.keyless) if found else None
 
 
-def glance_at_blocks(
-    data: cython.const[cython.uchar][::1], blocks: Blocks, most_opened: cython.longlong
+def validate_and_survey_blocks(
+    data: cython.const[cython.uchar][::1], blocks: BlockDecompressor, most_opened: cython.longlong
 ) -> tuple[int, int, bool, int] | None:
-    """As `glance` for a batch of LZ4 or snappy, and the bytes that it opened to.
+    """As `validate_and_survey`, for an LZ4 or snappy batch; also returns its decompressed size.
 
-    Of `blocks`, which are this thread's, one block after the other is opened, so memory does not grow with the batch.
-    None as well for a batch that opens to more than `most_opened` bytes, and where `Blocks` refuses one.
+    `blocks`, which is this thread's, decompresses one block at a time, so memory does not grow with the batch. Returns
+    None also for a batch of more than `most_opened` decompressed bytes, and for one that `BlockDecompressor` refuses.
     """
     size: cython.Py_ssize_t = len(data)
     found: cython.bint
@@ -168,18 +168,18 @@ def glance_at_blocks(
 @cython.nogil
 @cython.exceptval(check=False)
 def _blocks_agree_with_header(
-    loop: RecordSurvey, data: Source, size: cython.Py_ssize_t, blocks: Blocks, most_opened: cython.longlong
+    loop: RecordSurvey, data: Source, size: cython.Py_ssize_t, blocks: BlockDecompressor, most_opened: cython.longlong
 ) -> cython.bint:
-    """Whether the records in the blocks of a batch agree with its header; the loop has seen them then."""
+    """Decompresses the blocks of a batch into the loop; returns whether the records agree with the header."""
     kept: cython.Py_ssize_t = 0
-    if not blocks.begin(data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK, data, RECORD_BATCH_OVERHEAD, size, False):
+    if not blocks.begin_stream(data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK, data, RECORD_BATCH_OVERHEAD, size, False):
         return False
     loop.data, loop.end, loop.at = blocks.opened, 0, 0
     while not blocks.is_over:
         kept = loop.end - loop.at
         move(blocks.opened, 0, loop.at, kept)
-        loop.at, loop.end = 0, blocks.next(blocks.opened, kept, BLOCKS_ROOM)
-        if loop.end < 0 or loop.taken + loop.end > most_opened or loop.step(loop.item) != DONE:
+        loop.at, loop.end = 0, blocks.decompress_next(blocks.opened, kept, BLOCKS_ROOM)
+        if loop.end < 0 or loop.taken + loop.end > most_opened or loop.take_whole(loop.item) != DONE:
             return False
     return _records_agree_with_header(loop, data)
 
@@ -187,11 +187,11 @@ def _blocks_agree_with_header(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _can_be_glanced_at(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
-    """Whether `glance` can describe the batch; the loop has read its records then."""
+def _batch_agrees_with_header(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
+    """Reads the records of the batch into the loop; returns whether the batch is valid and agrees with its header."""
     return (
         _is_plain_and_intact(loop, data, size)
-        and loop.step(loop.item) == DONE
+        and loop.take_whole(loop.item) == DONE
         and _records_agree_with_header(loop, data)
     )
 
@@ -212,7 +212,7 @@ def _records_agree_with_header(loop: RecordSurvey, data: Source) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_plain_and_intact(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
-    """Whether the batch is whole, its checksum right, and its header one that `glance` can describe."""
+    """Whether the batch is whole, its checksum right, and its header one that `validate_and_survey` can describe."""
     if batch_end(data, 0, size) != size or data[MAGIC_OFFSET] != 2:
         return False
     if data[ATTRIBUTES_OFFSET + 1] & ~(TRANSACTIONAL_BIT | CODEC_MASK):

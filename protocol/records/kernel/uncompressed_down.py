@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Converts whole uncompressed batches down into a buffer of the caller, and says where the next chunk of them ends.
+"""Converts whole uncompressed batches down into a buffer of the caller, and plans chunks of batches.
 
 In names here, plain means uncompressed.
 """
@@ -39,7 +39,7 @@ if not cython.compiled:  # uncompressed_down.pxd has them else
         NEEDS_CODEC,
         NO_ROOM,
     )
-    from .writing import bytes_as_message, seal, write_message
+    from .writing import put_checksums, size_as_message, write_message
 
 crc_prepare()
 
@@ -49,13 +49,13 @@ ROOM_ENOUGH = cython.declare(cython.Py_ssize_t, 1 << 46)
 
 
 class UncompressedDown:
-    """A chunk of whole batches on its way down.
+    """A chunk of whole batches that is being converted down.
 
-    data, at, end                what is stored, where conversion has got to in it, where it ends
-    sink, written, room          where it goes, up to where that is full, how large it is
+    data, at, end                the stored batches, the position that conversion has reached, where they end
+    sink, written, room          the output buffer, how much of it is filled, its size
     target, first_offset         see `convert_plain`
-    measure                      nothing is written
-    records, temporary,          so far
+    measure                      whether nothing is written
+    records, temporary,          counted so far
     batches, trimmed
     """
 
@@ -64,7 +64,7 @@ class UncompressedDown:
 @cython.nogil
 @cython.exceptval(check=False)
 def _convert_batch(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) -> cython.int:
-    """Convert the plain v2 batch at `run.at`, less its records before the first offset asked for."""
+    """Converts the plain v2 batch at `run.at` without its records before the first offset."""
     data: Source = run.data
     start: cython.Py_ssize_t = run.at
     written: cython.Py_ssize_t = run.written
@@ -106,7 +106,7 @@ def _convert_batch(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) ->
             return BAD_ORDER
         last = offset
         kept += 1
-        size = bytes_as_message(item, target)
+        size = size_as_message(item, target)
         if size > room - written:
             return NO_ROOM
         if not measure:
@@ -116,7 +116,7 @@ def _convert_batch(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) ->
         return BAD_COUNT
     if kept:
         if not measure:
-            seal(run.sink, run.written, written)
+            put_checksums(run.sink, run.written, written)
         run.records += kept
         run.temporary += end - start + written - run.written
         run.written = written
@@ -137,12 +137,12 @@ def _convert_message(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) 
         return DONE
     if item.timestamp < NO_TIMESTAMP:
         return BAD_TIMESTAMP
-    size: cython.Py_ssize_t = bytes_as_message(item, 0)
+    size: cython.Py_ssize_t = size_as_message(item, 0)
     if size > run.room - run.written:
         return NO_ROOM
     if not run.measure:
         write_message(item, run.data, run.sink, run.written, size, 0, 0, item.offset, NO_TIMESTAMP)
-        seal(run.sink, run.written, run.written + size)
+        put_checksums(run.sink, run.written, run.written + size)
     run.records += 1
     run.temporary += end - run.at + size
     run.written += size
@@ -153,7 +153,7 @@ def _convert_message(run: UncompressedDown, item: Item, end: cython.Py_ssize_t) 
 @cython.nogil
 @cython.exceptval(check=False)
 def convert_batches(run: UncompressedDown, item: Item) -> cython.int:
-    """Convert batch after batch from `run.at`; the position stays on the batch that ends the run."""
+    """Converts the batches from `run.at` on; if it stops early, `run.at` is the position of the batch there."""
     end: cython.Py_ssize_t
     size: cython.Py_ssize_t
     status: cython.int
@@ -194,11 +194,10 @@ def convert_plain(
     out: cython.uchar[::1] | None,
     out_at: cython.Py_ssize_t = 0,
 ) -> UncompressedDownResult:
-    """Convert whole batches from position `at` on, up to one that needs a codec or that `out` has no room for.
+    """Converts whole batches from position `at` on, up to one that needs a codec or that `out` has no room for.
 
-    Control batches vanish, batches of magic `target` or less are copied, and of plain newer ones the records from
-    `first_offset` on are written as messages, their checksums checked first. Without `out` all is done but the
-    writing.
+    Control batches are dropped and batches of magic `target` or less copied. Plain newer ones become messages, one for
+    each record from `first_offset` on, after their checksum was verified. Without `out` nothing is written.
 
     At the end of the source, less than a whole batch is left.
 
@@ -232,13 +231,13 @@ def convert_plain(
     )
 
 
-def plan(
+def plan_chunk(
     source: cython.const[cython.uchar][::1], target: cython.int, limit_bytes: cython.Py_ssize_t
 ) -> tuple[int, int, bool, int]:
-    """Return what the next chunk is: the batches at the start that take `limit_bytes` at most, but always one.
+    """Plans the next chunk: the batches at the start that take `limit_bytes` at most, but at least one.
 
-    Returns: bytes, batches, whether a codec is needed to convert them, and how many bytes the others may become at
-    most. The chunk ends before a wrong frame.
+    Returns: its bytes, its batches, whether some need a codec, and how many bytes the others become at most. The chunk
+    ends before a wrong frame.
 
     Raises: CorruptRecord when the frame of the first batch is wrong.
     """

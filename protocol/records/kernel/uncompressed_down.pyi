@@ -5,7 +5,7 @@ from .results import UncompressedDownResult
 
 COMPILED: bool
 
-def plan(source: Buffer, target: int, limit_bytes: int) -> tuple[int, int, bool, int]: ...
+def plan_chunk(source: Buffer, target: int, limit_bytes: int) -> tuple[int, int, bool, int]: ...
 def convert_plain(
     source: Buffer,
     at: int,

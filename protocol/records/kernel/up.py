@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Messages converted up, plain ones and those of an opened wrapper."""
+"""Converts messages up, plain ones and those of a decompressed wrapper."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if not cython.compiled:  # up.pxd has them else
     from .crc import crc32_over, crc_at, crc_prepare
     from .decompressed_stream import Stream
     from .item import Item
-    from .numbers import Sink, add64, copy, put_varint, varint_bytes
-    from .reading import message_bytes, read_message
+    from .numbers import Sink, add64, copy, put_varint, varint_size
+    from .reading import message_size_at, read_message
     from .run_status import BAD_CHECKSUM, BAD_FRAME, BAD_MAGIC, BAD_RECORD, DONE
 
 crc_prepare()
@@ -24,9 +24,9 @@ COMPILED: bool = cython.compiled
 @cython.final
 @cython.cclass
 class MessagesUp(Stream):
-    """Messages of magic `magic`, plain or opened, as the records of a v2 batch, numbered from 0.
+    """Converts messages of magic `magic`, plain or decompressed, to the records of a v2 batch, numbered from 0.
 
-    `checked`: their checksums are looked at, as for messages from inside a wrapper. `append_time` stands for the
+    `checked`: whether their checksums are verified, as for messages from inside a wrapper. `append_time` replaces the
     timestamps inside a LogAppendTime wrapper. Deltas count from the first timestamp.
     """
 
@@ -53,10 +53,10 @@ class MessagesUp(Stream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def step(self, item: Item) -> cython.int:
+    def take_whole(self, item: Item) -> cython.int:
         takes: cython.longlong
         while True:
-            takes = message_bytes(self.data, self.at, self.end)
+            takes = message_size_at(self.data, self.at, self.end)
             if takes < 0:
                 return BAD_FRAME
             if takes == 0 or takes > self.end - self.at:
@@ -87,9 +87,9 @@ class MessagesUp(Stream):
         """Write the record of the item. It takes at most what its message took and 32 bytes."""
         sink: Sink = self.sink
         delta: cython.longlong = self.note(item.timestamp, item.key_size < 0)
-        size: cython.Py_ssize_t = 2 + varint_bytes(delta) + varint_bytes(self.seen)
-        size += varint_bytes(item.key_size) + max(0, item.key_size)
-        size += varint_bytes(item.value_size) + max(0, item.value_size)
+        size: cython.Py_ssize_t = 2 + varint_size(delta) + varint_size(self.seen)
+        size += varint_size(item.key_size) + max(0, item.key_size)
+        size += varint_size(item.value_size) + max(0, item.value_size)
         at: cython.Py_ssize_t = put_varint(sink, self.written, size)
         sink[at] = 0
         at = put_varint(sink, at + 1, delta)
@@ -112,7 +112,7 @@ class MessagesUp(Stream):
     @cython.nogil
     @cython.exceptval(check=False)
     def note(self, timestamp: cython.longlong, keyless: cython.bint) -> cython.longlong:
-        """Take note of a message; its timestamp delta."""
+        """Counts in a message; returns its timestamp delta."""
         if self.has_append_time:
             timestamp = self.append_time
         if self.seen == 0:
@@ -124,26 +124,26 @@ class MessagesUp(Stream):
             self.keyless = True
         return add64(timestamp, -self.base_timestamp)
 
-    def skip(
+    def number_large_message(
         self, offset: cython.longlong, timestamp: cython.longlong, keyless: cython.bint, taken: cython.longlong
     ) -> tuple[int, int]:
-        """Take note of a message of `taken` bytes whose record the caller writes; return its number and time delta."""
+        """Counts in a message of `taken` bytes whose record the caller writes; returns number and timestamp delta."""
         delta: cython.longlong = self.note(timestamp, keyless)
         self.last = offset
         self.taken += taken
         self.seen += 1
         return self.seen - 1, delta
 
-    def wrote(self, given: cython.longlong) -> None:
-        """Take note of the bytes that the caller wrote for a message it took."""
+    def note_written(self, given: cython.longlong) -> None:
+        """Counts in the bytes that the caller wrote for a large message."""
         self.given += given
 
     def saw_append_time(self) -> bool:
-        """Whether a message says LogAppendTime for itself."""
+        """Whether a message itself has the LogAppendTime bit."""
         return self.stamped
 
-    def finish(self) -> ConvertedUp:
-        """What was read and written so far."""
+    def summary(self) -> ConvertedUp:
+        """Returns counts, offsets and timestamps of the messages so far."""
         return ConvertedUp(
             self.seen,
             self.last,

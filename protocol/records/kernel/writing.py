@@ -1,4 +1,4 @@
-"""Messages into a buffer: the readable twin of what the compiled loops have inlined."""
+"""Writes messages into a buffer: the readable twin of functions inlined into the compiled loops."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .item import Item
 from .numbers import Sink, Source, copy, get32, put32, put64
 
 
-def bytes_as_message(item: Item, magic: int) -> int:
-    """Return what the key and value of `item` take as a message."""
+def size_as_message(item: Item, magic: int) -> int:
+    """Returns the size of a message with the key and value of `item`."""
     return (V1_OVERHEAD if magic == 1 else V0_OVERHEAD) + max(0, item.key_size) + max(0, item.value_size)
 
 
@@ -24,7 +24,7 @@ def write_message(
     offset: int,
     timestamp: int,
 ) -> None:
-    """Writes the key and value of `item` as a message of `size` bytes at `at`; its checksum is left to `seal`."""
+    """Writes the key and value of `item` as a message of `size` bytes at `at`; `put_checksums` adds its checksum."""
     put64(sink, at, offset)
     put32(sink, at + 8, size - LOG_OVERHEAD)
     sink[at + MAGIC_OFFSET] = magic
@@ -39,11 +39,11 @@ def write_message(
         at += 4 + max(0, part_size)
 
 
-def seal(sink: Sink, at: int, end: int) -> None:
+def put_checksums(sink: Sink, at: int, end: int) -> None:
     """Writes the checksums of the messages from `at` to `end`.
 
-    All of a batch at once: summing up what was written just before makes the processor wait until that has reached its
-    cache, a third of the whole with records of 100 bytes.
+    This is done for a whole batch at once: reading bytes that were written just before makes the processor wait until
+    they have reached its cache, which is a third of the time with records of 100 bytes.
     """
     while at < end:
         next_at = at + LOG_OVERHEAD + get32(sink, at + 8)

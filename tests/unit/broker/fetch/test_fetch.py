@@ -492,7 +492,7 @@ async def test_a_first_chunk_is_converted_once(tmp_path: Path, monkeypatch: pyte
         fills.append(one.records)
 
     monkeypatch.setattr(chunk.Chunk, "convert", counted)
-    monkeypatch.delattr(converted_stream, "wrapper_bytes")
+    monkeypatch.delattr(converted_stream, "size_as_wrapper")
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for _ in range(2):

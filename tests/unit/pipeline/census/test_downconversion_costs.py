@@ -7,7 +7,7 @@ from stepdown.pipeline.census.downconversion_costs import CHUNK_BYTES, BatchCost
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.protocol.records.batch_header import headers_in
+from stepdown.protocol.records.batch_header import batch_headers_in
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic
@@ -47,7 +47,7 @@ def test_sizes_are_those_of_the_brokers_conversion(tmp_path: Path, codec: Codec,
 def test_each_batch_has_its_sizes_where_it_lies(tmp_path: Path, codec: Codec) -> None:
     write_topic(tmp_path, "topic", codec=codec, segments=1)
     data = memoryview(stored(tmp_path))
-    for cost, header in zip(census(tmp_path), headers_in(data), strict=True):
+    for cost, header in zip(census(tmp_path), batch_headers_in(data), strict=True):
         assert (cost.position, cost.base_offset, cost.stored_bytes) == (
             header.position,
             header.base_offset,
@@ -115,7 +115,7 @@ def test_a_batch_that_no_conversion_takes_is_told_and_counted(
     write_topic(tmp_path, "topic", segments=1)
     path = next(tmp_path.glob("*/*.log"))
     data = path.read_bytes()
-    first = next(headers_in(memoryview(data))).end
+    first = next(batch_headers_in(memoryview(data))).end
     path.write_bytes(patched(data[:first], base_timestamp=-5, max_timestamp=4) + data[first:])
     found = census(tmp_path)
     assert [cost.converted_bytes is None for cost in found] == [True, False, False, False]

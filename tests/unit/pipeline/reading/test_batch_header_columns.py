@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 from stepdown.pipeline.reading.batch_header_columns import TYPES, make_header_record_batch
 from stepdown.pipeline.reading.splits import Split
-from stepdown.protocol.records.batch_header import BatchHeader, headers_in
+from stepdown.protocol.records.batch_header import BatchHeader, batch_headers_in
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
 from support.deadline import DEADLINE_S
@@ -35,7 +35,7 @@ def headers() -> list[BatchHeader]:
     sets += [build_batch(records, codec=codec, producer_id=codec) for codec in Codec]
     sets.append(build_batch(records, timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=5000))
     sets.append(build_batch(records, producer_id=9, producer_epoch=0, base_sequence=0, transactional=True))
-    return [header for data in sets for header in headers_in(data)]
+    return [header for data in sets for header in batch_headers_in(data)]
 
 
 def row(header: BatchHeader) -> dict[str, object]:

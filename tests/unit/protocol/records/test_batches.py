@@ -3,7 +3,7 @@
 import pytest
 from stepdown.protocol.errors import CorruptRecord
 from stepdown.protocol.records.batch import RecordBatch
-from stepdown.protocol.records.batches import iter_batches, view
+from stepdown.protocol.records.batches import iter_batches, view_batch
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.legacy_batch import LegacyBatch
 from stepdown.protocol.records.record import Record
@@ -81,4 +81,4 @@ def test_a_v1_message_below_its_header_is_corrupt():
 def test_a_view_takes_exactly_one_batch():
     for data in (b"", BATCHES[2][:-1], BATCHES[2] + b"x", BATCHES[1] + b"x"):
         with pytest.raises(CorruptRecord):
-            view(data)
+            view_batch(data)

@@ -1,6 +1,6 @@
 import pytest
 from stepdown.protocol.errors import UnsupportedCompression
-from stepdown.protocol.records.batches import iter_batches, view
+from stepdown.protocol.records.batches import iter_batches, view_batch
 from stepdown.protocol.records.builder import build_batch, build_plain_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record
@@ -45,27 +45,27 @@ def test_an_uncompressed_set_of_an_old_magic_is_a_message_for_each_record():
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_wrapper_has_the_last_offset_and_the_highest_timestamp(magic):
     records = [Record(offset=5, timestamp=30), Record(offset=6, timestamp=40), Record(offset=9, timestamp=20)]
-    batch = view(build_batch(records, magic=magic, codec=Codec.GZIP))
+    batch = view_batch(build_batch(records, magic=magic, codec=Codec.GZIP))
     assert (batch.last_offset, batch.max_timestamp) == (9, 40 if magic else -1)
 
 
 @pytest.mark.parametrize(("magic", "inner"), [(0, [5, 9]), (1, [0, 4])])
 def test_inner_offsets_are_absolute_in_magic_0_and_relative_in_magic_1(magic, inner):
-    batch = view(build_batch([record(5), record(9)], magic=magic, codec=Codec.GZIP))
+    batch = view_batch(build_batch([record(5), record(9)], magic=magic, codec=Codec.GZIP))
     assert [message.last_offset for message in batch.inner_messages()] == inner
 
 
 @pytest.mark.parametrize(("magic", "bit"), [(0, 0), (1, 8)])
 def test_inner_messages_have_no_codec_but_the_timestamp_type(magic, bit):
     options = {"timestamp_type": TimestampType.LOG_APPEND_TIME, "log_append_time": 7}
-    batch = view(build_batch([record(5)], magic=magic, codec=Codec.GZIP, **options))
+    batch = view_batch(build_batch([record(5)], magic=magic, codec=Codec.GZIP, **options))
     assert [message.attributes for message in batch.inner_messages()] == [bit]
 
 
 def test_the_timestamps_of_log_append_time_stay_as_deltas_in_magic_2_only():
     records = [Record(offset=0, timestamp=10), Record(offset=1, timestamp=12)]
     options = {"timestamp_type": TimestampType.LOG_APPEND_TIME, "log_append_time": 99}
-    v2 = view(build_batch(records, **options))
+    v2 = view_batch(build_batch(records, **options))
     assert (v2.base_timestamp, v2.max_timestamp) == (10, 99)
     assert v2.body.hex() == "0c0000000101000c000402010100"
     v1 = list(iter_batches(build_batch(records, magic=1, **options)))

@@ -28,13 +28,13 @@ def record(offset: int, key: bytes | None, value: bytes | None = b"v", timestamp
 def noted(module: Any, *batches: bytes, slots: int = 64, most: int = 50, start: int = 0) -> Any:
     found = module.OffsetMap(slots, most, SECRET)
     data = b"".join(batches)
-    assert found.note(data, 0, start) == (module.DONE, len(data))
+    assert found.note_batches(data, 0, start) == (module.DONE, len(data))
     return found
 
 
 def sifted(module: Any, found: Any, data: bytes, now: int = NOW) -> bytes:
     out = bytearray(2 * len(data) + 1000)
-    status, at, end = found.sift(data, 0, out, 0, NEVER, now, HORIZON)
+    status, at, end = found.copy_retained_batches(data, 0, out, 0, NEVER, now, HORIZON)
     assert (status, at) == (module.DONE, len(data))
     return bytes(out[:end])
 
@@ -72,7 +72,7 @@ def test_a_full_map_takes_no_more(module: Any) -> None:
     found = module.OffsetMap(8, 3, SECRET)
     assert [found.put(b"%d" % number, number) for number in range(5)] == [True, True, True, False, False]
     data = build_batch([record(9, b"new")])
-    assert found.note(data, 0, 0) == (module.FULL, 0)
+    assert found.note_batches(data, 0, 0) == (module.FULL, 0)
     assert found.latest_offset == -1
 
 
@@ -157,16 +157,20 @@ def test_what_is_not_plain_stops_it(module: Any, kind: str) -> None:
         control=kind == "control",
     )
     found = module.OffsetMap(64, 50, SECRET)
-    assert found.note(plain + other, 0, 0) == (module.OTHER, len(plain))
+    assert found.note_batches(plain + other, 0, 0) == (module.OTHER, len(plain))
     out = bytearray(1000)
-    assert found.sift(plain + other, 0, out, 0, NEVER, NOW, HORIZON) == (module.OTHER, len(plain), len(plain))
+    assert found.copy_retained_batches(plain + other, 0, out, 0, NEVER, NOW, HORIZON) == (
+        module.OTHER,
+        len(plain),
+        len(plain),
+    )
 
 
 def test_a_batch_of_a_producer_that_has_to_be_remembered_stops_it(module: Any) -> None:
     first, second = build_batch([record(0, b"a")]), build_batch([record(1, b"a")])
     found = noted(module, first, second)
     out = bytearray(1000)
-    assert found.sift(first + second, 0, out, 0, 1, NOW, HORIZON) == (module.OTHER, len(first), 0)
+    assert found.copy_retained_batches(first + second, 0, out, 0, 1, NOW, HORIZON) == (module.OTHER, len(first), 0)
 
 
 def test_damage_is_not_written_anew(module: Any) -> None:
@@ -174,14 +178,18 @@ def test_damage_is_not_written_anew(module: Any) -> None:
     source = bytearray(build_batch([record(0, b"a"), record(1, b"a")]))
     source[-1] ^= 1
     found = module.OffsetMap(64, 50, SECRET)
-    assert found.note(bytes(source), 0, 0) == (module.BROKEN, 0)
-    assert found.sift(bytes(source), 0, bytearray(1000), 0, NEVER, NOW, HORIZON)[0] == module.BROKEN
+    assert found.note_batches(bytes(source), 0, 0) == (module.BROKEN, 0)
+    assert found.copy_retained_batches(bytes(source), 0, bytearray(1000), 0, NEVER, NOW, HORIZON)[0] == module.BROKEN
 
 
 def test_without_room_nothing_of_the_batch_is_written(module: Any) -> None:
     source = build_batch([record(0, b"a")])
     found = noted(module, source)
-    assert found.sift(source, 0, bytearray(len(source)), 0, NEVER, NOW, HORIZON) == (module.NO_ROOM, 0, 0)
+    assert found.copy_retained_batches(source, 0, bytearray(len(source)), 0, NEVER, NOW, HORIZON) == (
+        module.NO_ROOM,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.ZSTD])
@@ -191,8 +199,8 @@ def test_opened_records_are_judged_and_written_alike(module: Any, codec: Codec) 
     found = module.OffsetMap(64, 50, SECRET)
     assert found.note_records(plain[61:], 3, 0, 0) == module.DONE
     found.latest_offset = 2
-    assert found.judge(plain[61:], 3, 0, 1000, True) == 2
+    assert found.mark_retained_records(plain[61:], 3, 0, 1000, True) == 2
     assert found.has_tombstones
     assert (found.first_timestamp, found.max_timestamp) == (1001, 1002)
     expected = build_batch(records[1:], base_offset=0, last_offset=2)
-    assert found.kept(plain[61:], 3, -1, False) == expected[61:]
+    assert found.copy_marked_records(plain[61:], 3, -1, False) == expected[61:]

@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge
-from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.batches import view_batch
 from stepdown.protocol.records.builder import build_batch, encode_message
 from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.layout import Codec, TimestampType
@@ -18,7 +18,7 @@ def message(offset, value=b"v", *, magic=1, timestamp=5, attributes=0):
 
 def wrapper(*messages, offset, magic=1, codec=Codec.GZIP, attributes=0, timestamp=9):
     packed = compress(codec, b"".join(messages), magic=magic)
-    return view(message(offset, packed, magic=magic, timestamp=timestamp, attributes=attributes | codec))
+    return view_batch(message(offset, packed, magic=magic, timestamp=timestamp, attributes=attributes | codec))
 
 
 def offsets(batch):
@@ -59,17 +59,17 @@ def test_log_append_time_gives_all_messages_the_wrapper_s_timestamp_and_type():
 
 
 def test_magic_0_has_no_timestamp():
-    batch = view(message(1, magic=0))
+    batch = view_batch(message(1, magic=0))
     assert (batch.max_timestamp, batch.timestamp_type) == (-1, TimestampType.NONE)
 
 
 def test_a_wrapper_does_not_know_how_many_messages_it_holds():
     assert wrapper(message(0), offset=0).record_count is None
-    assert view(message(0)).record_count == 1
+    assert view_batch(message(0)).record_count == 1
 
 
 def test_a_wrapper_without_a_value_is_invalid():
-    batch = view(message(0, None, attributes=Codec.GZIP))
+    batch = view_batch(message(0, None, attributes=Codec.GZIP))
     with pytest.raises(InvalidRecord, match="no value"):
         offsets(batch)
 
@@ -86,13 +86,13 @@ def test_a_compressed_message_inside_a_wrapper_is_invalid():
 
 def test_zstd_in_magic_0_or_1_is_invalid():
     with pytest.raises(InvalidRecord, match="zstd"):
-        offsets(view(message(0, b"x", attributes=Codec.ZSTD)))
+        offsets(view_batch(message(0, b"x", attributes=Codec.ZSTD)))
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
 def test_an_unknown_codec_is_invalid(codec):
     with pytest.raises(InvalidRecord, match="unknown codec"):
-        offsets(view(message(0, b"x", attributes=codec)))
+        offsets(view_batch(message(0, b"x", attributes=codec)))
 
 
 def test_an_inner_size_below_the_smallest_message_is_corrupt():
@@ -116,7 +116,7 @@ def test_an_outer_checksum_that_is_wrong_is_corrupt():
     damaged = bytearray(message(4))
     damaged[-1] ^= 1
     with pytest.raises(CorruptRecord, match="offset 4"):
-        view(damaged).ensure_valid()
+        view_batch(damaged).ensure_valid()
 
 
 @pytest.mark.parametrize("size", [2, 2**31 - 1])
@@ -124,20 +124,20 @@ def test_a_value_beyond_the_message_is_invalid(size):
     damaged = bytearray(message(0))
     damaged[-5:-1] = size.to_bytes(4, "big")
     with pytest.raises(InvalidRecord, match="past its end"):
-        offsets(view(damaged))
+        offsets(view_batch(damaged))
 
 
 def test_any_negative_length_is_null():
     negative = bytearray(message(0, None))
     negative[-4:] = (-7).to_bytes(4, "big", signed=True)
-    (record,) = view(negative).records()
+    (record,) = view_batch(negative).records()
     assert record.value is None
 
 
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
 def test_a_wrapper_that_opens_beyond_the_limit_is_too_large(codec):
     records = [Record(offset=n, value=bytes(1000)) for n in range(100)]
-    batch = view(build_batch(records, magic=1, codec=codec))
+    batch = view_batch(build_batch(records, magic=1, codec=codec))
     assert len(list(batch.records(max_bytes=200_000))) == 100
     with pytest.raises(RecordTooLarge, match="50000"):
         list(batch.records(max_bytes=50_000))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stepdown.protocol.errors import ApiError
 from stepdown.protocol.records import record_rows
-from stepdown.protocol.records.batches import Batch, view
+from stepdown.protocol.records.batches import Batch, view_batch
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Header, Record
@@ -57,7 +57,7 @@ def test_they_are_those_of_the_batch(
         Record(offset=5 + step * number, timestamp=at, timestamp_type=kind, key=key, value=value, headers=headers)
         for number, (at, key, value, headers) in enumerate(fields)
     ]
-    batch = view(build_batch(records, codec=codec, timestamp_type=kind))
+    batch = view_batch(build_batch(records, codec=codec, timestamp_type=kind))
     assert list(by_rows(batch, position, end)) == list(one_by_one(batch, position, end))
 
 
@@ -67,13 +67,13 @@ def test_a_broken_batch_gives_what_comes_before_and_the_same_fault(at: int, byte
     records = [Record(offset=number, timestamp=1, key=b"key", value=b"value %d" % number) for number in range(12)]
     data = bytearray(build_batch(records, codec=codec))
     data[RECORD_BATCH_OVERHEAD + at % (len(data) - RECORD_BATCH_OVERHEAD)] = byte
-    batch = view(data)
+    batch = view_batch(data)
     assert until_fault(by_rows(batch, 0, 100)) == until_fault(one_by_one(batch, 0, 100))
 
 
 def test_more_records_than_fit_come_in_several_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_rows, "MAX_ROWS", 7)
-    batch = view(build_batch([Record(offset=number, timestamp=1, value=b"v") for number in range(40)]))
+    batch = view_batch(build_batch([Record(offset=number, timestamp=1, value=b"v") for number in range(40)]))
     found = list(read_rows(batch, 0))
     assert [len(rows) for rows in found] == [7, 7, 7, 7, 7, 5]
     assert [offset for rows in found for offset in rows.offsets] == list(range(40))
@@ -82,6 +82,6 @@ def test_more_records_than_fit_come_in_several_rows(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_the_first_of_them(magic: int) -> None:
     data = build_batch([Record(offset=number, value=b"v") for number in range(5)], magic=magic, codec=Codec.GZIP)
-    (rows, *_) = read_rows(view(data), 2)
+    (rows, *_) = read_rows(view_batch(data), 2)
     assert rows.first(1).offsets == rows.offsets[:1]
     assert rows.first(9) is rows

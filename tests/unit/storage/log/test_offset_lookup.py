@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from stepdown.protocol.records.batches import iter_batches, view
+from stepdown.protocol.records.batches import iter_batches, view_batch
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.log.offset_lookup import TimestampOffset, _find_in_columns, _find_in_records
 from support.clock import ManualClock
@@ -41,7 +41,7 @@ def test_a_large_batch_is_searched_as_a_small_one(codec: Codec, magic: int) -> N
 def test_a_broken_batch_is_searched_up_to_the_fault() -> None:
     data = bytearray(batch(*[10] * 200, timestamp=1000))
     data[-40] = 0x7F  # the length of a record, or what it has
-    found = view(memoryview(data))
+    found = view_batch(memoryview(data))
     assert _find_in_columns(found, 1050, 0) == _find_in_records(found, 1050, 0) == (1050, 50)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from stepdown.protocol.errors import ApiError, CorruptRecord, ErrorCode, InvalidRecord, RecordTooLarge
-from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.batches import view_batch
 from stepdown.protocol.records.layout import MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.validation.append_rules import AppendRules
@@ -36,7 +36,7 @@ def prepared(data: bytes, rules: AppendRules | None = None, **options: Any) -> P
 
 def written(append: PreparedAppend, first_offset: int = 0) -> Any:
     """A view over the one batch that lies in the log afterwards."""
-    batch = view(b"".join(append.pieces(first_offset, 0)))
+    batch = view_batch(b"".join(append.pieces(first_offset, 0)))
     batch.ensure_valid()
     return batch
 

@@ -20,7 +20,7 @@ cdef class CompressedBatchLoop:
     cdef Item item
     cdef object buffer
     cdef Sink messages
-    cdef Blocks blocks
+    cdef BlockDecompressor blocks
     cdef MatchReuse match_reuse
     cdef Source source
     cdef Sink sink
@@ -46,7 +46,7 @@ cdef class CompressedBatchLoop:
     cdef int convert_batches(self, RecordsDown down, Item item) noexcept nogil
     cdef int convert_batch(self, RecordsDown down, Item item) noexcept nogil
     cdef int convert_records(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
-    cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
+    cdef void finish_wrapper(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int convert_with_library(self, object source, object out) except -1
     cdef int convert_content(self, object opened) except -1
     cdef int convert_by_blocks(self, RecordsDown down, Item item, int codec) noexcept nogil

@@ -21,7 +21,7 @@ cdef extern from *:
 
 
 @cython.final
-cdef class Blocks:
+cdef class BlockDecompressor:
     cdef object space
     cdef Words repeats
     cdef Py_ssize_t repeats_count
@@ -33,14 +33,14 @@ cdef class Blocks:
     cdef Py_ssize_t end
     cdef bint is_over
     cdef bint notes
-    cdef bint begin(self, int codec, Source data, Py_ssize_t at, Py_ssize_t end, bint notes) noexcept nogil
+    cdef bint begin_stream(self, int codec, Source data, Py_ssize_t at, Py_ssize_t end, bint notes) noexcept nogil
     cdef void keep_from(self, Py_ssize_t at, Py_ssize_t end) noexcept nogil
-    cdef Py_ssize_t next(self, Sink out, Py_ssize_t to, Py_ssize_t room) noexcept nogil
-    cdef Py_ssize_t open_lz4(
+    cdef Py_ssize_t decompress_next(self, Sink out, Py_ssize_t to, Py_ssize_t room) noexcept nogil
+    cdef Py_ssize_t decompress_lz4(
         self, Source data, Py_ssize_t at, Py_ssize_t end, Sink out, Py_ssize_t to, Py_ssize_t room
     ) noexcept nogil
-    cdef Py_ssize_t open_snappy(
+    cdef Py_ssize_t decompress_snappy(
         self, Source data, Py_ssize_t at, Py_ssize_t end, Sink out, Py_ssize_t to, Py_ssize_t room
     ) noexcept nogil
-    cdef void repeat(self, Sink out, Py_ssize_t to, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef void note(self, Py_ssize_t to, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void copy_repeat(self, Sink out, Py_ssize_t to, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void note_repeat(self, Py_ssize_t to, Py_ssize_t size, Py_ssize_t distance) noexcept nogil

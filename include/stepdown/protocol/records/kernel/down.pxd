@@ -14,8 +14,8 @@ from stepdown.protocol.records.kernel.writing cimport *
 
 
 cdef class MessageStream(Stream):
-    cdef int step(self, Item item) noexcept nogil
-    cdef int take(self, Item item) noexcept nogil
+    cdef int take_whole(self, Item item) noexcept nogil
+    cdef int take_without_checksums(self, Item item) noexcept nogil
 
 
 @cython.final

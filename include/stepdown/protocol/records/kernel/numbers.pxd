@@ -127,7 +127,7 @@ cdef inline unsigned long long zigzag(long long value) noexcept nogil:
     return (value << 1) ^ (value >> 63)
 
 
-cdef inline Py_ssize_t varint_bytes(long long value) noexcept nogil:
+cdef inline Py_ssize_t varint_size(long long value) noexcept nogil:
     cdef unsigned long long rest = zigzag(value) >> 7
     cdef Py_ssize_t size = 1
     while rest:

@@ -86,7 +86,7 @@ cdef inline bint read_message(Item item, Source data, Py_ssize_t at, Py_ssize_t 
     return size <= end - at
 
 
-cdef inline long long record_bytes(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+cdef inline long long record_size_at(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t last = at
     cdef long long size
     while last < end and last - at < 5:
@@ -97,7 +97,7 @@ cdef inline long long record_bytes(Source data, Py_ssize_t at, Py_ssize_t end) n
     return -1 if last - at == 5 else 0
 
 
-cdef inline long long message_bytes(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+cdef inline long long message_size_at(Source data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     cdef long long size
     if end - at < LOG_OVERHEAD:
         return 0

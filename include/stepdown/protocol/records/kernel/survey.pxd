@@ -1,7 +1,7 @@
 # What protocol/records/kernel/survey.py takes from others.
 
 from stepdown.protocol.records.layout cimport *
-from stepdown.protocol.records.kernel.block_decompression cimport Blocks
+from stepdown.protocol.records.kernel.block_decompression cimport BlockDecompressor
 from stepdown.protocol.records.kernel.buffer_pointers cimport *
 from stepdown.protocol.records.kernel.crc cimport *
 from stepdown.protocol.records.kernel.run_status cimport *

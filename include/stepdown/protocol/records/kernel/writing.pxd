@@ -6,7 +6,7 @@ from stepdown.protocol.records.kernel.numbers cimport Sink, Source, copy, get32,
 from stepdown.protocol.records.layout cimport *
 
 
-cdef inline Py_ssize_t bytes_as_message(Item item, int magic) noexcept nogil:
+cdef inline Py_ssize_t size_as_message(Item item, int magic) noexcept nogil:
     cdef Py_ssize_t size = V1_OVERHEAD if magic == 1 else V0_OVERHEAD
     if item.key_size > 0:
         size += item.key_size
@@ -44,5 +44,5 @@ cdef inline void write_message(
         copy(sink, at + 4, data, item.value_at, item.value_size)
 
 
-cdef inline void seal(Sink sink, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+cdef inline void put_checksums(Sink sink, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
     crc32_seal(sink + at, end - at)

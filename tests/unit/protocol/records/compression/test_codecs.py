@@ -15,7 +15,7 @@ from stepdown.protocol.errors import InvalidRecord, RecordTooLarge, UnsupportedC
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.compression import codecs as compression
 from stepdown.protocol.records.compression import xerial
-from stepdown.protocol.records.compression.codecs import compress, compressor, decompress, read_chunks
+from stepdown.protocol.records.compression.codecs import compress, decompress, decompress_in_chunks, make_compressor
 from stepdown.protocol.records.layout import Codec
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
@@ -58,7 +58,7 @@ def test_a_high_lz4_level_compresses_better_than_the_default_which_is_called_9()
 @pytest.mark.parametrize("magic", [0, 1])
 def test_zstd_does_not_exist_below_magic_2(magic):
     with pytest.raises(UnsupportedCompression):
-        compressor(Codec.ZSTD, bytearray(), magic=magic)
+        make_compressor(Codec.ZSTD, bytearray(), magic=magic)
     with pytest.raises(InvalidRecord, match="zstd"):
         opened(Codec.ZSTD, compress(Codec.ZSTD, TEXT, magic=2), magic=magic)
 
@@ -68,7 +68,7 @@ def test_a_bomb_is_refused_at_the_limit_and_never_held(codec):
     bomb = compress(codec, (bytes(MiB) for _ in range(64)), magic=2)
     tracemalloc.start()
     with pytest.raises(RecordTooLarge, match="1048576"):
-        for _ in read_chunks(codec, bomb, magic=2, max_bytes=MiB):
+        for _ in decompress_in_chunks(codec, bomb, magic=2, max_bytes=MiB):
             pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -78,7 +78,7 @@ def test_a_bomb_is_refused_at_the_limit_and_never_held(codec):
 @pytest.mark.parametrize("codec", CODECS)
 def test_pieces_are_small_however_much_comes_out(codec):
     bomb = compress(codec, (bytes(MiB) for _ in range(16)), magic=2)
-    assert max(len(piece) for piece in read_chunks(codec, bomb, magic=2, max_bytes=16 * MiB)) <= 64 * 1024
+    assert max(len(piece) for piece in decompress_in_chunks(codec, bomb, magic=2, max_bytes=16 * MiB)) <= 64 * 1024
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -249,7 +249,7 @@ def test_zstd_frames_that_follow_one_another_are_read_on():
 def test_zstd_streams_that_broke_or_were_left_do_not_disturb_later_ones():
     good = compress(Codec.ZSTD, NOISE, magic=2)
     for _ in range(3):
-        left = read_chunks(Codec.ZSTD, good, magic=2, max_bytes=MiB)
+        left = decompress_in_chunks(Codec.ZSTD, good, magic=2, max_bytes=MiB)
         next(left)
         left.close()
         with pytest.raises(InvalidRecord, match="broken zstd"):
@@ -259,7 +259,9 @@ def test_zstd_streams_that_broke_or_were_left_do_not_disturb_later_ones():
 
 def test_zstd_streams_may_be_read_in_turn():
     wanted = [NOISE[n:] for n in range(4)]
-    streams = [read_chunks(Codec.ZSTD, compress(Codec.ZSTD, data, magic=2), magic=2, max_bytes=MiB) for data in wanted]
+    streams = [
+        decompress_in_chunks(Codec.ZSTD, compress(Codec.ZSTD, data, magic=2), magic=2, max_bytes=MiB) for data in wanted
+    ]
     found = [b""] * 4
     for pieces in zip_longest(*streams, fillvalue=b""):
         found = [before + piece for before, piece in zip(found, pieces, strict=True)]

@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 from stepdown.protocol.errors import InvalidRecord
-from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.batches import view_batch
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.compression.codecs import read_chunks
+from stepdown.protocol.records.compression.codecs import decompress_in_chunks
 from stepdown.protocol.records.conversion.compressed_batch import (
     AT_ONCE_BYTES,
     convert_compressed_batches,
-    wrapper_bytes,
+    size_as_wrapper,
 )
 from stepdown.protocol.records.conversion.down import convert_compressed
 from stepdown.protocol.records.kernel import crc32c
@@ -35,7 +35,7 @@ def batch(rng: Random, codec: Codec, *, count: int, size: int, append_time: bool
 
 
 def opened(wrapper: Buffer) -> list[Record]:
-    found = view(memoryview(wrapper))
+    found = view_batch(memoryview(wrapper))
     found.ensure_valid()
     return list(found.records())
 
@@ -54,47 +54,49 @@ def test_one_piece_gives_what_streams_give(codec: Codec, target: int, seed: int)
         assert (at, records) == (len(source), count)
         assert (opened(out[7:end]), temporary_bytes) == (opened(streamed.data), streamed.temporary_bytes)
     whole = convert_compressed(source, target=target, first_offset=0)
-    assert wrapper_bytes(source, target) == (whole.size_bytes if at else 0)
+    assert size_as_wrapper(source, target) == (whole.size_bytes if at else 0)
     assert (opened(whole.data), whole.records) == (opened(streamed.data), streamed.records)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_an_ordinary_batch_needs_no_stream(codec: Codec) -> None:
     source = batch(Random(1), codec, count=15, size=1000)
-    assert convert_compressed_batches(source, 0, 1, bytearray(100_000), 0).at == len(source)
+    assert convert_compressed_batches(source, 0, 1, bytearray(100_000), 0).source_end == len(source)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_batches_end_before_one_that_opens_to_more_than_is_allowed(codec: Codec) -> None:
     one = bytes(batch(Random(1), codec, count=15, size=1000))
     out = bytearray(200_000)
-    assert convert_compressed_batches(one * 3, 0, 1, out, 0, 14_000).at == 0
-    assert convert_compressed_batches(one * 3, 0, 1, out, 0, 20_000).at == len(one)
-    assert convert_compressed_batches(one * 3, 0, 1, out, 0, 40_000).at == 2 * len(one)
+    assert convert_compressed_batches(one * 3, 0, 1, out, 0, 14_000).source_end == 0
+    assert convert_compressed_batches(one * 3, 0, 1, out, 0, 20_000).source_end == len(one)
+    assert convert_compressed_batches(one * 3, 0, 1, out, 0, 40_000).source_end == 2 * len(one)
 
 
 def test_batches_end_where_nothing_more_may_be_opened() -> None:
     """To isal a limit of 0 is none: a batch of 28 kB opened to 29 MB in the event loop."""
     one = bytes(batch(Random(1), Codec.GZIP, count=15, size=1000))
-    opened_bytes = len(b"".join(read_chunks(Codec.GZIP, memoryview(one)[61:], magic=2, max_bytes=AT_ONCE_BYTES)))
-    assert convert_compressed_batches(one * 2, 0, 1, bytearray(200_000), 0, opened_bytes).at == len(one)
+    opened_bytes = len(
+        b"".join(decompress_in_chunks(Codec.GZIP, memoryview(one)[61:], magic=2, max_bytes=AT_ONCE_BYTES))
+    )
+    assert convert_compressed_batches(one * 2, 0, 1, bytearray(200_000), 0, opened_bytes).source_end == len(one)
 
 
 def test_a_small_batch_that_goes_through_python_counts_for_more() -> None:
     one = bytes(batch(Random(1), Codec.GZIP, count=1, size=10))
-    assert convert_compressed_batches(one * 200, 0, 1, bytearray(200_000), 0, 50 * 1024).at == 50 * len(one)
+    assert convert_compressed_batches(one * 200, 0, 1, bytearray(200_000), 0, 50 * 1024).source_end == 50 * len(one)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_has_no_room_or_is_damaged_is_left_to_streams(codec: Codec) -> None:
     source = batch(Random(1), codec, count=15, size=1000)
-    assert convert_compressed_batches(source, 0, 1, bytearray(1000), 0).at == 0
+    assert convert_compressed_batches(source, 0, 1, bytearray(1000), 0).source_end == 0
     damaged = bytearray(source)
     damaged[-1] ^= 1
     plain = build_batch([Record(offset=0, timestamp=1, key=None, value=b"v")])
     for other in damaged, plain, source[:-1], b"":
         both = memoryview(bytes(source) + bytes(other))
-        assert convert_compressed_batches(both, 0, 1, bytearray(100_000), 0).at == len(source)
+        assert convert_compressed_batches(both, 0, 1, bytearray(100_000), 0).source_end == len(source)
 
 
 @pytest.mark.parametrize("target", [0, 1])
@@ -118,7 +120,7 @@ def test_threads_convert_side_by_side() -> None:
 
     def made(source: memoryview) -> bytes:
         out = bytearray(100_000)
-        return bytes(out[: convert_compressed_batches(source, 0, 1, out, 0).end])
+        return bytes(out[: convert_compressed_batches(source, 0, 1, out, 0).result_end])
 
     expected = [made(source) for source in sources]
     with ThreadPoolExecutor(4) as threads:

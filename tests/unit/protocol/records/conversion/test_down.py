@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, UnsupportedCompression
-from stepdown.protocol.records.batches import iter_batches, view
+from stepdown.protocol.records.batches import iter_batches, view_batch
 from stepdown.protocol.records.builder import build_batch, build_control_marker, encode_message
 from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.conversion.down import convert_down
@@ -236,4 +236,4 @@ def test_offsets_that_do_not_increase_are_invalid():
 def test_a_source_is_a_view_of_anything():
     data = build_batch(records(1))
     assert down(memoryview(bytearray(data))).data == down(data).data
-    assert view(down(data).data).last_offset == 1
+    assert view_batch(down(data).data).last_offset == 1

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord
 from stepdown.protocol.records import kernel
-from stepdown.protocol.records.batches import view
+from stepdown.protocol.records.batches import view_batch
 from stepdown.protocol.records.builder import build_batch, encode_message
 from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.conversion.down import convert_down
@@ -37,18 +37,18 @@ def test_giants_among_others_are_converted_as_all_are(codec, target):
         ],
         codec=codec,
     )
-    batch = view(down(source, target).data)
+    batch = view_batch(down(source, target).data)
     batch.ensure_valid()
     for message in batch.inner_messages():
         message.ensure_valid()
     expected, count = reference_conversion.convert_down(source, target=target, first_offset=0)
-    assert list(batch.records()) == list(view(expected).records())
+    assert list(batch.records()) == list(view_batch(expected).records())
     assert (batch.max_timestamp, count) == (30 if target else -1, 5)
 
 
 def test_giants_have_the_append_time_of_their_batch():
     options = {"timestamp_type": TimestampType.LOG_APPEND_TIME, "log_append_time": 77}
-    (message,) = view(
+    (message,) = view_batch(
         down(build_batch([Record(offset=1, value=GIANT)], codec=Codec.LZ4, **options)).data
     ).inner_messages()
     message.ensure_valid()
@@ -129,18 +129,18 @@ MESSAGES = [
 
 def up(data):
     body = bytearray()
-    return convert_up([view(data)], body.extend), bytes(body)
+    return convert_up([view_batch(data)], body.extend), bytes(body)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_giant_messages_go_from_magic_1_to_0_as_all_do(codec):
     source = build_batch(MESSAGES, magic=1, codec=codec)
-    batch = view(down(source, 0).data)
+    batch = view_batch(down(source, 0).data)
     batch.ensure_valid()
     for message in batch.inner_messages():
         message.ensure_valid()
     expected, _ = reference_conversion.convert_down(source, target=0, first_offset=0)
-    assert list(batch.records()) == list(view(expected).records())
+    assert list(batch.records()) == list(view_batch(expected).records())
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -167,7 +167,7 @@ def test_memory_does_not_depend_on_what_a_wrapper_opens_to(codec):
     source = build_batch(messages, magic=1, codec=codec)
     tracemalloc.start()
     down(source, 0)
-    convert_up([view(source)], len)
+    convert_up([view_batch(source)], len)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * len(source) + MiB

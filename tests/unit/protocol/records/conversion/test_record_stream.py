@@ -31,7 +31,7 @@ def test_it_does_not_matter_how_a_stream_is_cut_or_how_much_room_there_is(size, 
     down = kernel.RecordsDown(1, 50, 0, 0, None, False, 0)
     run(RecordStream(cut(body(source), size)), down, written.extend, out=bytearray(room))
     assert written == build_batch(source, magic=1)
-    assert down.finish() == (50, 49, 49)
+    assert down.check_and_summarize() == (50, 49, 49)
 
 
 def test_a_record_larger_than_piece_and_room_gets_both():
@@ -45,7 +45,7 @@ def test_a_stream_that_ends_inside_a_record_leaves_records_missing():
     down = kernel.RecordsDown(1, 2, 0, 0, None, False, 0)
     run(RecordStream(cut(body(records(2, 30))[:-1], 16)), down, bytearray().extend)
     with pytest.raises(InvalidRecord, match="as many"):
-        down.finish()
+        down.check_and_summarize()
 
 
 def test_bytes_behind_the_last_record_are_invalid():

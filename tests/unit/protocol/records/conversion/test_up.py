@@ -1,6 +1,6 @@
 import pytest
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge
-from stepdown.protocol.records.batches import iter_batches, view
+from stepdown.protocol.records.batches import iter_batches, view_batch
 from stepdown.protocol.records.builder import build_batch, encode_message
 from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.conversion.up import convert_up
@@ -119,4 +119,4 @@ def test_a_wrapper_that_opens_beyond_the_limit_is_too_large():
 def test_what_goes_up_comes_down_the_same():
     told, body = up(build_batch(RECORDS, magic=1))
     records = decode_records([body], 4, base_offset=0, base_timestamp=told.base_timestamp, append_time=None)
-    assert list(view(build_batch(list(records))).records())[3].value == RECORDS[3].value
+    assert list(view_batch(build_batch(list(records))).records())[3].value == RECORDS[3].value

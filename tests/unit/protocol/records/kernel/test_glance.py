@@ -13,7 +13,7 @@ from support.twin import load_twin
 
 @pytest.fixture(params=["compiled", "twin"])
 def glance(request: pytest.FixtureRequest) -> Any:
-    look = kernel.glance if request.param == "compiled" else load_twin().glance
+    look = kernel.validate_and_survey if request.param == "compiled" else load_twin().validate_and_survey
     return lambda data, opened=None: look(data, opened)
 
 
@@ -73,11 +73,11 @@ def test_it_tells_nothing_of_any_other_batch(glance: Any, data: bytes) -> None:
 
 
 def test_both_see_the_same_in_batches_with_bytes_changed() -> None:
-    twin, chance = load_twin().glance, random.Random(27)
+    twin, chance = load_twin().validate_and_survey, random.Random(27)
     for data in (data for data in inputs(2, Codec.NONE).values() if len(data) > 61):
         for _ in range(20):
             changed = bytearray(data)
             for _ in range(chance.randint(0, 2)):
                 changed[chance.randrange(61, len(changed))] = chance.choice([0, 1, 2, 0x7F, 0x80, 0xFF])
             mended = patched(bytes(changed))
-            assert kernel.glance(mended, None) == twin(mended, None)
+            assert kernel.validate_and_survey(mended, None) == twin(mended, None)

@@ -38,19 +38,19 @@ def test_a_checksum_goes_on_from_another():
 
 def test_a_chunk_takes_whole_batches_up_to_its_limit_and_never_less_than_one():
     one = batch()
-    assert kernel.plan(one * 5, 1, 2 * len(one))[:2] == (2 * len(one), 2)
-    assert kernel.plan(one * 5, 1, 2 * len(one) - 1)[:2] == (len(one), 1)
-    assert kernel.plan(one * 5, 1, 0)[:2] == (len(one), 1)
-    assert kernel.plan(one + one[:-1], 1, 1000)[:2] == (len(one), 1)
-    assert kernel.plan(one[:-1], 1, 1000) == (0, 0, False, 0)
-    assert kernel.plan(b"", 1, 1000) == (0, 0, False, 0)
+    assert kernel.plan_chunk(one * 5, 1, 2 * len(one))[:2] == (2 * len(one), 2)
+    assert kernel.plan_chunk(one * 5, 1, 2 * len(one) - 1)[:2] == (len(one), 1)
+    assert kernel.plan_chunk(one * 5, 1, 0)[:2] == (len(one), 1)
+    assert kernel.plan_chunk(one + one[:-1], 1, 1000)[:2] == (len(one), 1)
+    assert kernel.plan_chunk(one[:-1], 1, 1000) == (0, 0, False, 0)
+    assert kernel.plan_chunk(b"", 1, 1000) == (0, 0, False, 0)
 
 
 def test_a_chunk_tells_whether_it_needs_a_codec():
-    assert not kernel.plan(batch() + batch(magic=1), 1, 1000)[2]
-    assert kernel.plan(batch() + batch(codec=Codec.GZIP), 1, 1000)[2]
-    assert not kernel.plan(batch(codec=Codec.GZIP, magic=1), 1, 1000)[2], "it is copied as it is"
-    assert kernel.plan(batch(codec=Codec.GZIP, magic=1), 0, 1000)[2]
+    assert not kernel.plan_chunk(batch() + batch(magic=1), 1, 1000)[2]
+    assert kernel.plan_chunk(batch() + batch(codec=Codec.GZIP), 1, 1000)[2]
+    assert not kernel.plan_chunk(batch(codec=Codec.GZIP, magic=1), 1, 1000)[2], "it is copied as it is"
+    assert kernel.plan_chunk(batch(codec=Codec.GZIP, magic=1), 0, 1000)[2]
 
 
 @pytest.mark.parametrize("target", [0, 1])
@@ -58,22 +58,22 @@ def test_a_chunk_tells_whether_it_needs_a_codec():
 def test_a_chunk_bounds_what_it_becomes(target, size):
     source = batch(count=9, size=size) + batch(magic=1) + batch(magic=0)
     (_, written, *_), _ = convert(source, target)
-    assert written <= kernel.plan(source, target, 1 << 20)[3]
+    assert written <= kernel.plan_chunk(source, target, 1 << 20)[3]
 
 
 def test_a_count_that_lies_does_not_inflate_the_bound():
     lying = bytearray(batch())
     lying[57:61] = b"\x7f\xff\xff\xff"
-    assert kernel.plan(lying, 1, 1000)[3] < 10 * len(lying)
+    assert kernel.plan_chunk(lying, 1, 1000)[3] < 10 * len(lying)
 
 
 def test_a_chunk_ends_before_a_wrong_frame_and_refuses_one_at_its_start():
     wrong = bytearray(batch())
     wrong[8:12] = (13).to_bytes(4, "big")
     good = batch()
-    assert kernel.plan(good + wrong, 1, 1000)[:2] == (len(good), 1)
+    assert kernel.plan_chunk(good + wrong, 1, 1000)[:2] == (len(good), 1)
     with pytest.raises(CorruptRecord, match="frame"):
-        kernel.plan(wrong, 1, 1000)
+        kernel.plan_chunk(wrong, 1, 1000)
 
 
 def test_a_run_without_a_buffer_measures_what_one_with_it_writes():
