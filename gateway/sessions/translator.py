@@ -70,7 +70,7 @@ class RequestTranslator:
     def _make_call(self, client_request: ClientRequest, request: Any, peer: Peer) -> TranslatedCall:
         seen = peer.seen
 
-        def count_lost(what: str, count: int) -> None:
+        def count_loss(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             if what not in seen.lost:
                 line = f"{peer} (client {peer.client_id!r}) loses {describe_loss(what)}"
@@ -89,7 +89,7 @@ class RequestTranslator:
             clock=self._tools.clock,
             held=self._hold_answers(),
             workers=self._tools.workers,
-            count_lost=count_lost,
+            count_loss=count_loss,
             count_records=seen.count_produced_format,
             rotation=self._rotation,
             zstd_to=self._tools.zstd_to,

@@ -131,7 +131,7 @@ class _TranslatedFetch:
             self._call.held.release()
             wait_ms, min_bytes = self._ends_ms - self._call.clock.monotonic_ms(), max(1, min_bytes)
         if self._transactional:
-            self._call.count_lost("transactions", self._transactional)
+            self._call.count_loss("transactions", self._transactional)
 
     async def _has_records_or_error(self) -> bool:
         """Whether there is something to answer: records or an error."""
@@ -239,7 +239,7 @@ class _TranslatedFetch:
         async for (each, _), converted in self._turn.each(zip(works, done, strict=True)):
             each.converted = converted
             if converted.error == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
-                self._call.count_lost(ZSTD, 1)
+                self._call.count_loss(ZSTD, 1)
             self._transactional += converted.transactional
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)

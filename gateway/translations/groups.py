@@ -45,7 +45,7 @@ async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
 
     request = await _map_partitions(call.request, forget_timestamp, call.turn)
     if timestamps - {-1}:
-        call.count_lost("commit timestamps", 1)
+        call.count_loss("commit timestamps", 1)
     response: OffsetCommitResponse = await _ask_coordinator(call, request, AclOperation.READ)
     return response
 

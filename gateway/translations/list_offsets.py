@@ -59,7 +59,7 @@ async def translate(call: TranslatedCall) -> ListOffsetsResponse:
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         await call.turn.next()
     if most > 2:
-        call.count_lost("segment lists", 1)
+        call.count_loss("segment lists", 1)
     return ListOffsetsResponse(topics=topics)
 
 

@@ -67,7 +67,7 @@ async def translate(call: TranslatedCall) -> ProduceResponse | None:
         if request.acks == 0:
             _close_on_refused_set(key, named)
     if missing:
-        call.count_lost(TIMESTAMPS, missing)
+        call.count_loss(TIMESTAMPS, missing)
     throttle_ms = await _send_all(call, request, sets)
     return None if request.acks == 0 else await _make_response(call, sets, throttle_ms)
 

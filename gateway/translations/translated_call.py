@@ -37,7 +37,7 @@ class PartitionRotation:
 @dataclass(slots=True, kw_only=True)
 class TranslatedCall:
     """`request` came in `version` and is sent as `sent_as`. `held`: the memory of answers until the response is sent.
-    `count_lost` counts what a translation cannot carry; `count_records` notes the format of records for the client
+    `count_loss` counts what a translation cannot carry; `count_records` notes the format of records for the client
     report; `is_there` says whether the client is still connected. A loop over items asks `turn` after each of them."""
 
     key: int
@@ -51,7 +51,7 @@ class TranslatedCall:
     clock: Clock
     held: HeldAnswerMemory
     workers: WorkerThreads
-    count_lost: Callable[[str, int], None]
+    count_loss: Callable[[str, int], None]
     count_records: Callable[[memoryview], None]
     rotation: PartitionRotation = field(default_factory=PartitionRotation)
     zstd_to: Codec | None = None

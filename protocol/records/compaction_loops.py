@@ -103,7 +103,7 @@ class OffsetMap:
     has_tombstones = cython.declare(cython.bint, visibility="readonly")
     first_timestamp = cython.declare(cython.longlong, visibility="readonly")
     max_timestamp = cython.declare(cython.longlong, visibility="readonly")
-    # Of the batches that `copy_retained_batches` has written since `reset_written`.
+    # Of the batches that `copy_retained_batches` has written since `forget_written_batches`.
     written_last_offset = cython.declare(cython.longlong, visibility="readonly")
     written_max_timestamp = cython.declare(cython.longlong, visibility="readonly")
     written_max_timestamp_offset = cython.declare(cython.longlong, visibility="readonly")
@@ -127,9 +127,9 @@ class OffsetMap:
         self._keep_size = 0
         self._k0 = int.from_bytes(secret[:8], "little")
         self._k1 = int.from_bytes(secret[8:], "little")
-        self.reset_written()
+        self.forget_written_batches()
 
-    def reset_written(self) -> None:
+    def forget_written_batches(self) -> None:
         """Resets the `written_…` values."""
         self.written_last_offset = self.written_max_timestamp = self.written_max_timestamp_offset = -1
 
@@ -488,7 +488,7 @@ class OffsetMap:
         if kept == count and not needs_horizon:
             copy(sink, to, data, at, end - at)
             self.max_timestamp = get64(data, at + MAX_TIMESTAMP_OFFSET)
-            self._note_written(data, at)
+            self._note_written_batch(data, at)
             return to + end - at
         is_append_time: cython.bint = attributes & TIMESTAMP_TYPE_BIT != 0
         if is_append_time:
@@ -510,14 +510,14 @@ class OffsetMap:
         put64(sink, to + MAX_TIMESTAMP_OFFSET, self.max_timestamp)
         put32(sink, to + RECORD_COUNT_OFFSET, kept)
         put32(sink, to + CRC_OFFSET, crc32c_over(sink, to + ATTRIBUTES_OFFSET, written))
-        self._note_written(data, at)
+        self._note_written_batch(data, at)
         return written
 
     @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _note_written(self, data: Source, at: cython.Py_ssize_t) -> cython.void:
+    def _note_written_batch(self, data: Source, at: cython.Py_ssize_t) -> cython.void:
         self.written_last_offset = get64(data, at) + get32(data, at + LAST_OFFSET_DELTA_OFFSET)
         if self.max_timestamp > self.written_max_timestamp:
             self.written_max_timestamp = self.max_timestamp

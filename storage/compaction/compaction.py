@@ -244,7 +244,7 @@ class _CleanedSegmentWriter:
 
     def sift(self, offsets: OffsetMap, window: memoryview, at: int, stop: int, terms: CleaningTerms) -> tuple[int, int]:
         """Copies retained batches until the window ends or Python has to help; returns the status and position."""
-        offsets.reset_written()
+        offsets.forget_written_batches()
         status, at, self._filled = offsets.copy_retained_batches(
             window, at, self._buffer, self._filled, stop, terms.now_ms, terms.horizon_ms
         )

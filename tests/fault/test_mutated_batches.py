@@ -7,7 +7,7 @@ from stepdown.protocol.errors import CorruptRecord, InvalidRecord, PeerFault, Re
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.conversion.down import convert_down
-from stepdown.protocol.records.conversion.record_stream import RecordStream, run
+from stepdown.protocol.records.conversion.record_stream import RecordStream, run_loop
 from stepdown.protocol.records.conversion.up import convert_up
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.legacy_batch import LegacyBatch
@@ -30,7 +30,9 @@ def throw_at_everything(random: Random) -> None:
         refused(lambda arguments=arguments: convert_down(data, out=out, max_opened_bytes=LIMIT, **arguments))
     refused(lambda: [list(batch.records(LIMIT)) for batch in iter_batches(data)])
     refused(lambda: go_up(data, out))
-    refused(lambda: run(RecordStream([data[61:]]), kernel.RecordSurvey(random.choice((1, 3)), 0, None), out.extend))
+    refused(
+        lambda: run_loop(RecordStream([data[61:]]), kernel.RecordSurvey(random.choice((1, 3)), 0, None), out.extend)
+    )
 
 
 def refused(work) -> None:

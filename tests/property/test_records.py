@@ -234,7 +234,7 @@ def test_both_kernels_wrap_alike(twin, content, data):
     results = []
     for each, out in zip((kernel, twin), buffers, strict=True):
         try:
-            results.append(each.wrap(out, *arguments))
+            results.append(each.write_wrapper_head(out, *arguments))
         except ValueError as error:
             results.append(str(error))
     assert results[0] == results[1]

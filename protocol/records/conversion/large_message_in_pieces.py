@@ -50,7 +50,7 @@ def convert_message_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write
     for piece in message.read_value():
         write(piece)
     write(b"\0")
-    up.note_written(len(encode_varint(size)) + size)
+    up.note_written_bytes(len(encode_varint(size)) + size)
     if message.running_crc != message.crc:
         raise CorruptRecord(f"the message at offset {message.offset} does not match its checksum")
 

@@ -134,7 +134,7 @@ class MessagesUp(Stream):
         self.seen += 1
         return self.seen - 1, delta
 
-    def note_written(self, given: cython.longlong) -> None:
+    def note_written_bytes(self, given: cython.longlong) -> None:
         """Counts in the bytes that the caller wrote for a large message."""
         self.given += given
 

@@ -2,7 +2,7 @@ import pytest
 from stepdown.protocol.errors import InvalidRecord
 from stepdown.protocol.records import kernel
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.conversion.record_stream import RecordStream, run
+from stepdown.protocol.records.conversion.record_stream import RecordStream, run_loop
 from stepdown.protocol.records.record import Record, encode_record
 
 
@@ -29,7 +29,7 @@ def test_it_does_not_matter_how_a_stream_is_cut_or_how_much_room_there_is(size, 
     source = records(50, 30)
     written = bytearray()
     down = kernel.RecordsDown(1, 50, 0, 0, None, False, 0)
-    run(RecordStream(cut(body(source), size)), down, written.extend, out=bytearray(room))
+    run_loop(RecordStream(cut(body(source), size)), down, written.extend, out=bytearray(room))
     assert written == build_batch(source, magic=1)
     assert down.check_and_summarize() == (50, 49, 49)
 
@@ -37,13 +37,13 @@ def test_it_does_not_matter_how_a_stream_is_cut_or_how_much_room_there_is(size, 
 def test_a_record_larger_than_piece_and_room_gets_both():
     source = records(2, 300_000)
     written = bytearray()
-    run(RecordStream(cut(body(source), 1000)), kernel.RecordsDown(0, 2, 0, 0, None, False, 0), written.extend)
+    run_loop(RecordStream(cut(body(source), 1000)), kernel.RecordsDown(0, 2, 0, 0, None, False, 0), written.extend)
     assert written == build_batch(source, magic=0)
 
 
 def test_a_stream_that_ends_inside_a_record_leaves_records_missing():
     down = kernel.RecordsDown(1, 2, 0, 0, None, False, 0)
-    run(RecordStream(cut(body(records(2, 30))[:-1], 16)), down, bytearray().extend)
+    run_loop(RecordStream(cut(body(records(2, 30))[:-1], 16)), down, bytearray().extend)
     with pytest.raises(InvalidRecord, match="as many"):
         down.check_and_summarize()
 
@@ -51,7 +51,7 @@ def test_a_stream_that_ends_inside_a_record_leaves_records_missing():
 def test_bytes_behind_the_last_record_are_invalid():
     down = kernel.RecordsDown(1, 2, 0, 0, None, False, 0)
     with pytest.raises(InvalidRecord, match="as many"):
-        run(RecordStream(cut(body(records(3, 30)), 16)), down, bytearray().extend)
+        run_loop(RecordStream(cut(body(records(3, 30)), 16)), down, bytearray().extend)
 
 
 def test_pieces_are_taken_as_views_and_end_with_an_error():
