@@ -60,9 +60,7 @@ def prepare_usual(
         return None
     body, opened_bytes = records[RECORD_BATCH_OVERHEAD:], 0
     if codec in BLOCK_CODECS:
-        found = validate_and_survey_blocks(
-            records, _kept.blocks, min(most_decompressed, rules.max_decompressed_bytes)
-        )
+        found = validate_and_survey_blocks(records, _kept.blocks, min(most_decompressed, rules.max_decompressed_bytes))
         if found is None:
             return None
         oldest, newest, keyless, opened_bytes = found
