@@ -163,7 +163,7 @@ class BrokerCluster:
 
     async def start(self) -> None:
         """Returns when all brokers serve. Raises: OSError, DiskFault; none runs then."""
-        self.controller.clear_leaders()
+        self.controller.clear_leaders_at_start()
         try:
             for node_id in self._members:
                 await self.start_broker(node_id)
@@ -244,7 +244,7 @@ class BrokerCluster:
         self.controller.begin_controlled_shutdown(node_id)
         self._take_out_broker(member)
         await broker.stop()
-        self.controller.leave(node_id)
+        self.controller.complete_controlled_shutdown(node_id)
 
     async def kill_broker(self, node_id: int) -> None:
         """Ends a broker at once; it is fenced when its session is over. Raises: ValueError."""
@@ -349,11 +349,11 @@ class BrokerCluster:
 
     def leader(self, topic: str, partition: int) -> int:
         """The id of the leader, -1 for none. Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION."""
-        return self.controller.record(topic, partition).leader
+        return self.controller.partition_record(topic, partition).leader
 
     def isr(self, topic: str, partition: int) -> tuple[int, ...]:
         """The ids of the in-sync replicas. Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION."""
-        return self.controller.record(topic, partition).isr
+        return self.controller.partition_record(topic, partition).isr
 
     def _member(self, node_id: int) -> _Member:
         member = self._members.get(node_id)
@@ -400,7 +400,7 @@ class BrokerCluster:
 
     def take_leader(self, topic: str, partition: int) -> None:
         """Leaves a partition without a leader until `move_leader` or an election. Raises: ApiError."""
-        self.controller.take_leader(topic, partition)
+        self.controller.remove_leader(topic, partition)
 
     def elect(self, topic: str, partition: int, election: Election = Election.PREFERRED) -> None:
         """A preferred or an unclean election. Raises: ApiError ELECTION_NOT_NEEDED, or nobody can be elected."""

@@ -1,5 +1,5 @@
-"""The controller of a cluster in one process: which brokers live, who has each partition and who leads it.
+"""The controller of a cluster in one process: it decides which brokers live, and each partition's replicas and leader.
 
-Brokers that come and go enter, and what administrators ask for; changed partition records leave, to the store first
-and then to every broker.
+The input is brokers that start and stop, and requests of administrators; the output is changed partition records, to
+the store first and then to every broker.
 """

@@ -1,7 +1,7 @@
-"""The controller: it alone changes who has partitions, who leads them and who is in sync.
+"""The controller: it alone changes the replicas, leaders and ISRs of partitions.
 
     administrators, brokers that come and go, leaders with a new ISR
-      -> a changed record (`partition_change.py`) -> the store -> `publish`: every broker brings its image up to date
+      -> a changed record (`partition_change.py`) -> the store -> `publish`: every broker updates its image
 
 A change takes effect when it is written. A client gets its answer when the change is on the disk
 (`Topics.sync_metadata`); a change without a client, such as an election, is synced within a second.
@@ -23,7 +23,7 @@ from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 from ..metadata.image import BrokerNode
-from .partition_change import Election, Ids, change, name_leader, without
+from .partition_change import Election, Ids, build_change, with_leader, without
 from .placement import UsableBroker, place_replicas
 from .reassignment import cancel_reassignment, reassign
 from .registrations import Registrations
@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 class Member(Protocol):
     """A running broker as the controller knows it."""
 
-    def sync(self, names: Iterable[str]) -> None:
-        """Brings the broker's image of these topics, and of the living brokers, up to date."""
+    def update_image(self, names: Iterable[str]) -> None:
+        """Updates the broker's image of these topics, and of the living brokers."""
         ...
 
 
@@ -67,7 +67,7 @@ class Controller:
         self._unpublished: dict[str, None] | None = None
         self._holds_elections = False
         self.on_change: Callable[[str], object] = lambda line: None
-        """Called with a line for people when brokers are fenced, or partitions have other leaders or ISRs."""
+        """Called with a log line when brokers are fenced, or leaders or ISRs change."""
 
     # What is known
 
@@ -75,61 +75,63 @@ class Controller:
     def topics(self) -> Mapping[str, StoredTopic]:
         return self.store.state.topics
 
-    def record(self, name: str, index: int) -> PartitionRecord:
+    def partition_record(self, name: str, index: int) -> PartitionRecord:
         """The partition's record. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""
         topic = self.topics.get(name)
         if topic is None or not 0 <= index < len(topic.replicas):
             raise ApiError(f"there is no partition {name}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic.replicas[index]
 
-    def records(self) -> Iterable[tuple[TopicPartition, PartitionRecord]]:
-        """All partitions."""
+    def partition_records(self) -> Iterable[tuple[TopicPartition, PartitionRecord]]:
+        """The records of all partitions."""
         for name, topic in self.topics.items():
             for index, record in enumerate(topic.replicas):
                 yield (name, index), record
 
     # Brokers
 
-    def clear_leaders(self) -> None:
-        """Nobody runs yet: partitions have no leader until one of their ISR comes."""
-        self._commit({key: name_leader(each, NO_LEADER) for key, each in self.records() if each.leader != NO_LEADER})
+    def clear_leaders_at_start(self) -> None:
+        """Removes all leaders before brokers start: a partition gets one when a broker of its ISR is unfenced."""
+        self._commit(
+            {key: with_leader(each, NO_LEADER) for key, each in self.partition_records() if each.leader != NO_LEADER}
+        )
 
     def unfence(self, node: BrokerNode, member: Member) -> None:
-        """The broker is up to date, and listens: it may lead, and be in sync."""
+        """Makes a broker active, which is up to date and listens: it may lead partitions and be in ISRs."""
         self._members[node.node_id] = member
         self.brokers.unfence(node)
         self._elect_leaderless()
         self.publish(self.topics)
 
     def begin_controlled_shutdown(self, node_id: int) -> None:
-        """The broker is about to stop: others lead, and it leaves each ISR that has somebody else."""
+        """Moves leaderships away from a broker before it stops, and removes it from each ISR with other replicas."""
         self.brokers.begin_controlled_shutdown(node_id)
         self._remove_from_isrs(node_id)
 
-    def leave(self, node_id: int) -> None:
-        """The broker has stopped, as it said."""
+    def complete_controlled_shutdown(self, node_id: int) -> None:
+        """Fences a broker that has stopped after `begin_controlled_shutdown`."""
         self._members.pop(node_id, None)
         self._held.pop(node_id, None)
         self.fence(node_id)
 
     def begin_session_expiry(self, node_id: int) -> None:
-        """The broker sends no heartbeats any more; it is fenced when its session times out."""
+        """Fences the broker when its session times out, since it sends no heartbeats any more."""
         self.brokers.begin_expiry(node_id, self._session_timeout_ms)
 
     def resume_session(self, node_id: int) -> None:
-        """The broker sends heartbeats again, before it was fenced or after."""
+        """Keeps the broker's session, and unfences it if it is fenced: it sends heartbeats again."""
         self.brokers.cancel_expiry(node_id)
         node = next(each.node for each in self.brokers if each.node_id == node_id)
         if node is not None and not self.brokers.is_active(node_id):
             self.unfence(node, self._members[node_id])
 
     def forget_member(self, node_id: int) -> None:
-        """The broker was killed: it gets no more changes."""
+        """Sends no more changes to a broker that was killed."""
         self._members.pop(node_id, None)
         self._held.pop(node_id, None)
 
     def fence(self, node_id: int) -> None:
-        """The broker is dead for all: it leads nothing, and is in no ISR that has somebody else."""
+        """Counts the broker as dead: it loses its leaderships, and leaves each ISR with other replicas."""
         log.info("broker %d is fenced", node_id)
         self.on_change(f"broker {node_id} is fenced")
         self.brokers.fence(node_id)
@@ -138,9 +140,9 @@ class Controller:
 
     def _remove_from_isrs(self, node_id: int) -> None:
         changes: Changes = {}
-        for key, before in self.records():
+        for key, before in self.partition_records():
             if node_id in before.isr or before.leader == node_id:
-                after = change(
+                after = build_change(
                     before,
                     self._leader_rule(before),
                     isr=without(before.isr, (node_id,)),
@@ -152,9 +154,9 @@ class Controller:
 
     def _elect_leaderless(self) -> None:
         changes: Changes = {}
-        for key, before in self.records():
+        for key, before in self.partition_records():
             if before.leader == NO_LEADER:
-                after = change(before, self._leader_rule(before), election=self._choose_election(key[0]))
+                after = build_change(before, self._leader_rule(before), election=self._choose_election(key[0]))
                 if after is not None:
                     changes[key] = after
         self._commit(changes)
@@ -178,11 +180,11 @@ class Controller:
         ]
         return place_replicas(partitions, factor, usable, self._lots)
 
-    def new_records(self, assignment: Iterable[Ids]) -> tuple[PartitionRecord, ...]:
+    def make_partition_records(self, assignment: Iterable[Ids]) -> tuple[PartitionRecord, ...]:
         """The records of new partitions with these replicas. Raises ApiError 39 where none of them lives."""
-        return tuple(map(self._new_record, assignment))
+        return tuple(map(self._make_partition_record, assignment))
 
-    def _new_record(self, replicas: Ids) -> PartitionRecord:
+    def _make_partition_record(self, replicas: Ids) -> PartitionRecord:
         isr = tuple(filter(self.brokers.is_active, replicas))
         if not isr:
             message = f"replica assignment: none of the brokers {list(replicas)} is running"
@@ -190,7 +192,7 @@ class Controller:
         return PartitionRecord(replicas=replicas, isr=isr, leader=isr[0])
 
     def put_topics(self, topics: Mapping[str, StoredTopic]) -> None:
-        """Remembers new or changed topics, and tells the brokers. Raises DiskFault."""
+        """Stores new or changed topics, and publishes them. Raises DiskFault."""
         with self.store.change(sync=False) as state:
             state.topics.update(topics)
         self.publish(topics)
@@ -198,7 +200,7 @@ class Controller:
             self._elect_leaderless()
 
     def delete_topics(self, names: Iterable[str]) -> None:
-        """Forgets topics, and tells the brokers. Raises DiskFault."""
+        """Deletes topics from the store, and publishes that. Raises DiskFault."""
         gone = tuple(names)
         with self.store.change(sync=False) as state:
             for name in gone:
@@ -222,19 +224,19 @@ class Controller:
         )
         if not is_present or not isr or not all(map(self.brokers.is_active, isr)):
             return None
-        after = change(before, self._leader_rule(before), isr=isr, election=self._choose_election(key[0]))
+        after = build_change(before, self._leader_rule(before), isr=isr, election=self._choose_election(key[0]))
         if after is not None:
             log.info("the ISR of %s-%d is %s now", *key, list(after.isr))
             self._commit({key: after})
         return after
 
     def elect(self, name: str, index: int, election: Election) -> None:
-        """A preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""
-        before = self.record(name, index)
+        """Holds a preferred or unclean election. Raises ApiError 3, 80, 83 or 84."""
+        before = self.partition_record(name, index)
         is_unclean = election is Election.UNCLEAN
         if before.leader != NO_LEADER if is_unclean else before.leader == before.replicas[0]:
             raise ApiError(f"{name}-{index} has such a leader", ErrorCode.ELECTION_NOT_NEEDED)
-        after = change(before, self.brokers.is_active, election=election)
+        after = build_change(before, self.brokers.is_active, election=election)
         if after is None:
             raise ApiError(
                 f"no replica of {name}-{index} can be elected, they are {list(before.replicas)}",
@@ -245,15 +247,15 @@ class Controller:
     def elect_preferred_leaders(self) -> None:
         """Gives partitions back to their preferred leaders where these are in sync (`auto.leader.rebalance.enable`)."""
         changes: Changes = {}
-        for key, before in self.records():
-            after = change(before, self._leader_rule(before), election=Election.PREFERRED)
+        for key, before in self.partition_records():
+            after = build_change(before, self._leader_rule(before), election=Election.PREFERRED)
             if before.leader != NO_LEADER and after is not None:
                 changes[key] = after
         self._commit(changes)
 
     def reassign(self, name: str, index: int, target: Ids | None) -> None:
         """Moves a partition to other brokers; None cancels a reassignment in progress. Raises ApiError 3, 39 or 85."""
-        before = self.record(name, index)
+        before = self.partition_record(name, index)
         if target is not None:
             after = reassign(before, target, self.brokers.is_active)
         elif not before.is_being_reassigned:
@@ -271,24 +273,24 @@ class Controller:
 
     def move_leader(self, name: str, index: int, node_id: int) -> None:
         """Makes a living in-sync replica the leader; the present one gets a new epoch. Raises ApiError 3 or 83."""
-        before = self.record(name, index)
+        before = self.partition_record(name, index)
         if node_id not in before.isr or not self.brokers.is_active(node_id):
             message = f"broker {node_id} is not a living in-sync replica of {name}-{index}, those are {before.isr}"
             raise ApiError(message, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-        self._commit({(name, index): name_leader(before, node_id)})
+        self._commit({(name, index): with_leader(before, node_id)})
 
-    def take_leader(self, name: str, index: int) -> None:
+    def remove_leader(self, name: str, index: int) -> None:
         """Leaves a partition without a leader until one is moved or elected there. Raises ApiError 3."""
-        self._commit({(name, index): name_leader(self.record(name, index), NO_LEADER)})
+        self._commit({(name, index): with_leader(self.partition_record(name, index), NO_LEADER)})
 
     def put_isr(self, name: str, index: int, isr: Ids) -> None:
         """Sets the ISR, which keeps the leader and the order of the replicas. Raises ApiError 3 or 42."""
-        before = self.record(name, index)
+        before = self.partition_record(name, index)
         wanted = tuple(each for each in before.replicas if each in isr)
         if before.leader not in wanted or len(wanted) != len(set(isr)):
             message = f"an ISR of {name}-{index} holds its leader {before.leader} and replicas of {before.replicas}"
             raise ApiError(f"{message}, found {isr}", ErrorCode.INVALID_REQUEST)
-        after = change(before, self._leader_rule(before), isr=wanted)
+        after = build_change(before, self._leader_rule(before), isr=wanted)
         if after is not None:
             self._commit({(name, index): after})
 
@@ -301,16 +303,16 @@ class Controller:
         self._elect_leaderless()
 
     def hold_metadata(self, node_id: int) -> None:
-        """The broker learns nothing new."""
+        """Sends no changes to the broker until `release_metadata`."""
         self._held.setdefault(node_id, set())
 
     def release_metadata(self, node_id: int) -> None:
         missed = self._held.pop(node_id, set())
         member = self._members.get(node_id)
         if member is not None:
-            member.sync(missed)
+            member.update_image(missed)
 
-    # Telling
+    # Publishing
 
     def _commit(self, changes: Changes) -> None:
         if not changes:
@@ -327,7 +329,7 @@ class Controller:
         self.publish(touched)
 
     def publish(self, names: Iterable[str]) -> None:
-        """Has the brokers bring themselves up to date, one after the other."""
+        """Makes the brokers update their images, one after the other."""
         if self._unpublished is not None:
             self._unpublished.update(dict.fromkeys(names))
             return
@@ -335,19 +337,19 @@ class Controller:
         try:
             while True:
                 now, self._unpublished = self._unpublished, {}
-                self._sync_members(tuple(now))
+                self._update_members(tuple(now))
                 if not self._unpublished:
                     return
         finally:
             self._unpublished = None
 
-    def _sync_members(self, names: Sequence[str]) -> None:
+    def _update_members(self, names: Sequence[str]) -> None:
         for node_id, member in sorted(self._members.items()):
             held = self._held.get(node_id)
             if held is not None:
                 held.update(names)
             elif self._members.get(node_id) is member:
-                member.sync(names)
+                member.update_image(names)
 
 
 def _describe(record: PartitionRecord) -> str:

@@ -1,7 +1,7 @@
-"""What becomes of a partition's record when its ISR, its replicas or the living brokers change.
+"""Makes a partition's new record when its ISR, its replicas or the living brokers change.
 
-In this order (Kafka 3.9 `PartitionChangeBuilder`): a reassignment that has come to its end is closed, a leader is
-elected, the leader epoch rises if the leader changes or a replica goes, an empty ISR is not taken over.
+The steps (Kafka 3.9 `PartitionChangeBuilder`): complete a reassignment, elect a leader, keep the old ISR instead of an
+empty one, raise the leader epoch if the leader changes or a replica is removed.
 
     election     the leader
     online       the present one while it is acceptable and in the ISR, else the first such replica in list order
@@ -20,14 +20,14 @@ IsAcceptable = Callable[[int], bool]
 
 
 class Election(Enum):
-    """How a leader is found."""
+    """The kind of election of a leader."""
 
     ONLINE = auto()
     PREFERRED = auto()
     UNCLEAN = auto()
 
 
-def change(
+def build_change(
     before: PartitionRecord,
     is_acceptable: IsAcceptable,
     *,
@@ -37,7 +37,7 @@ def change(
     removing: Ids | None = None,
     election: Election = Election.ONLINE,
 ) -> PartitionRecord | None:
-    """The record with what is wanted of it and a leader that fits; None when nothing changes."""
+    """The record with these changes and an acceptable leader; None when nothing changes."""
     wanted = replace(
         before,
         isr=before.isr if isr is None else isr,
@@ -55,14 +55,14 @@ def change(
     if wanted == before and not names_leader:
         return None
     return (
-        name_leader(wanted, leader)
+        with_leader(wanted, leader)
         if names_leader
         else replace(wanted, partition_epoch=next_epoch(before.partition_epoch))
     )
 
 
-def name_leader(record: PartitionRecord, leader: int) -> PartitionRecord:
-    """The record that names this leader, which raises both epochs even if it is the present one."""
+def with_leader(record: PartitionRecord, leader: int) -> PartitionRecord:
+    """The record with this leader, which raises both epochs even if it is the present one."""
     return replace(
         record,
         leader=leader,
@@ -72,7 +72,7 @@ def name_leader(record: PartitionRecord, leader: int) -> PartitionRecord:
 
 
 def _complete_reassignment(wanted: PartitionRecord) -> PartitionRecord:
-    """Without what a reassignment removes, once all that stay are in the ISR."""
+    """The record without the removed replicas, once all remaining ones are in the ISR."""
     if not wanted.is_being_reassigned:
         return wanted
     isr = without(wanted.isr, wanted.removing)
@@ -83,7 +83,7 @@ def _complete_reassignment(wanted: PartitionRecord) -> PartitionRecord:
 
 
 def _elect(wanted: PartitionRecord, is_acceptable: IsAcceptable, election: Election) -> tuple[int, bool]:
-    """The leader, and whether committed records may be lost by it."""
+    """Returns the leader, and whether committed records may be lost with it."""
 
     def is_valid(replica: int) -> bool:
         return replica in wanted.isr and is_acceptable(replica)

@@ -1,7 +1,7 @@
-"""Which brokers get the replicas of new partitions: round the racks, and in each rack round its brokers.
+"""Places the replicas of new partitions: round the racks, and in each rack round its brokers.
 
-The leader is always a living broker; fenced ones take their places among the followers after the living ones of their
-rack. Where the round begins is drawn by lot, from a seeded source. Source: Kafka 3.9 `StripedReplicaPlacer`.
+The leader is always a living broker; fenced brokers become followers after the living ones of their rack. The start of
+the round is random, from a seeded source. Source: Kafka 3.9 `StripedReplicaPlacer`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ def _make_refusal(text: str) -> ApiError:
 
 
 class _Ring:
-    """Brokers that take turns; with each partition the turn begins one further."""
+    """Brokers that take turns; each partition starts one broker further."""
 
     def __init__(self, ids: Sequence[int], lots: Random) -> None:
         self.ids = sorted(ids)
@@ -88,7 +88,7 @@ class _RackPlacement:
         at = self._offset
         while len(chosen) < factor:
             if at == leaders_rack:
-                leaders_rack = -1  # it has given one to this partition; the next time round it takes part again
+                leaders_rack = -1  # the leader's rack has given one already; it takes part again in the next round
             elif (found := self._next_broker(at)) is not None:
                 chosen.append(found)
             at = (at + 1) % len(self._rings)

@@ -1,6 +1,6 @@
-"""The brokers of a cluster as the controller sees them: known, living, on their way out.
+"""The brokers of a cluster as the controller knows them: fenced, active or stopping.
 
-A broker that does not answer any more is fenced after `broker.session.timeout.ms`; one that stops says so.
+A broker without heartbeats is fenced after `broker.session.timeout.ms`; one that stops begins a controlled shutdown.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from ..metadata.image import BrokerNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """A broker; `node` says where it listens, None before it ever did."""
+    """A broker; `node` has its endpoints, and is None before its first start."""
 
     node_id: int
     rack: str | None = None
@@ -27,7 +27,7 @@ class Registration:
 
 
 class Registrations:
-    """All brokers by id, and the sessions that are about to end."""
+    """All brokers by id, and the timers of sessions that are about to end."""
 
     def __init__(self, clock: Clock, on_expired: Callable[[int], None]) -> None:
         self._clock = clock
@@ -42,14 +42,14 @@ class Registrations:
         return node_id in self._known
 
     def announce(self, node_id: int, rack: str | None) -> None:
-        """A broker that belongs to the cluster, and does not run yet."""
+        """Adds a broker of the cluster that does not run yet."""
         self._known[node_id] = Registration(node_id=node_id, rack=rack)
 
     def is_active(self, node_id: int) -> bool:
         found = self._known.get(node_id)
         return found is not None and found.is_active
 
-    def nodes(self) -> dict[int, BrokerNode]:
+    def living_nodes(self) -> dict[int, BrokerNode]:
         """The living brokers, as clients see them."""
         return {
             each.node_id: each.node
@@ -58,7 +58,7 @@ class Registrations:
         }
 
     def unfence(self, node: BrokerNode) -> None:
-        """The broker lives and listens there."""
+        """Makes a broker active, with the endpoints of `node`."""
         self.cancel_expiry(node.node_id)
         self._known[node.node_id] = Registration(node_id=node.node_id, rack=node.rack, node=node, is_fenced=False)
 
@@ -70,12 +70,12 @@ class Registrations:
         self._known[node_id] = replace(self._known[node_id], is_fenced=True, is_stopping=False)
 
     def begin_expiry(self, node_id: int, timeout_ms: int) -> None:
-        """The broker sends no heartbeats any more: it is fenced in `timeout_ms`."""
+        """Starts the timer that fences the broker in `timeout_ms`."""
         self.cancel_expiry(node_id)
         self._ending[node_id] = self._clock.call_later(timeout_ms, lambda: self._expire(node_id))
 
     def cancel_expiry(self, node_id: int) -> None:
-        """The broker is heard again, or given up: no session ends."""
+        """Stops the timer of the broker's session."""
         timer = self._ending.pop(node_id, None)
         if timer is not None:
             timer.cancel()

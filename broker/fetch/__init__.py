@@ -1,1 +1,1 @@
-"""Fetch: what is read of which partition, sessions (KIP-227), what is converted down (KIP-283), and the response."""
+"""Fetch: reading partitions, sessions (KIP-227), down-conversion (KIP-283), and the response."""

@@ -1,4 +1,4 @@
-"""Which partitions of a fetch are converted down, to what, and which are refused (KIP-283).
+"""Decides which partitions of a fetch are converted down, to which magic, and which are refused (KIP-283).
 
 | Fetch version | newest magic the client reads |
 |---|---|
@@ -7,10 +7,10 @@
 | 4 and later | 2 (zstd from 10 on) |
 
 A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
-already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
-measured here, on the loop, those with a codec, and large ones, in a worker. Small slices are converted as a whole, on
-the loop. What was converted with a codec to learn a size (up to a chunk of each partition; small slices as a whole)
-is kept for sending while half of the conversion memory is free and no request waits for that memory.
+already at or below the target are copied. To promise a size, the first batch is converted: plain batches are measured
+on the event loop, compressed and large ones in a worker thread. Small slices are converted as a whole, on the loop.
+Bytes that were converted with a codec for that (up to a chunk of each partition; small slices as a whole) are kept for
+sending while half of the conversion memory is free and no request waits for that memory.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ FIRST_VERSION_WITH_ZSTD = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A partition's records cannot be had.
+    """The error in place of a partition's records.
 
-    `hides_reading`: the answer keeps nothing of what was read, not even its error.
+    `hides_reading`: the answer has no records field either, and no error of the reading.
     """
 
     code: ErrorCode
@@ -57,7 +57,7 @@ def target_magic(version: int) -> int | None:
 
 
 class ConversionTally:
-    """Adds up what one response's conversions took; the histograms get it when the last of them is done."""
+    """Adds up what the conversions of one response took, and observes the sum when the last one is done."""
 
     def __init__(self, metrics: Metrics, seen: SeenClient) -> None:
         self._metrics = metrics
@@ -68,8 +68,8 @@ class ConversionTally:
         self._callbacks: dict[str, Callable[[ConversionStats], None]] = {}
         self._bytes: dict[tuple[int, int, int], Counter] = {}
 
-    def expect(self, topic: str, converted: ConvertedStream) -> Callable[[ConversionStats], None]:
-        """A callback for the stats of one more slice, which must not be empty: of empty slices nothing is sent."""
+    def expect_slice(self, topic: str, converted: ConvertedStream) -> Callable[[ConversionStats], None]:
+        """Counts one more slice, which must not be empty; returns the callback for its stats."""
         self._open += 1
         header, converted.first_header = converted.first_header, None
         magic, attributes = (-1, 0) if header is None else (header.magic, header.attributes)
@@ -86,8 +86,8 @@ class ConversionTally:
             callback = self._callbacks[topic] = partial(self._add, topic)
         return callback
 
-    def end(self) -> None:
-        """No more slices follow. Requests for which nothing is converted are observed too, as 0."""
+    def end_slices(self) -> None:
+        """Ends the list of slices. A request without a conversion is observed as 0."""
         if not self._open:
             self._observe()
 
@@ -107,21 +107,21 @@ class ConversionTally:
         self._metrics.fetch_meter.observe(self._seconds, self._temporary_bytes)
 
 
-async def convert_for(
+async def convert_readings(
     core: "Core", readings: Sequence[PartitionReading], params: FetchParams, seen: SeenClient
 ) -> dict[int, ConvertedPiece | Refusal]:
-    """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored.
+    """Returns what replaces slices of `readings`, by index; the other slices are sent as they are stored.
 
-    `seen` is who asks, for whom conversions are counted.
+    Conversions are counted for the client `seen`.
     """
     target = target_magic(params.version)
     if target is None:
-        return {**refuse_for(core, readings, params)}
+        return {**find_refusals(core, readings, params)}
     return await _Downconversion(core, readings, params, target, seen).convert()
 
 
-def refuse_for(core: "Core", readings: Sequence[PartitionReading], params: FetchParams) -> dict[int, Refusal]:
-    """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
+def find_refusals(core: "Core", readings: Sequence[PartitionReading], params: FetchParams) -> dict[int, Refusal]:
+    """As `convert_readings`, for a version that needs no conversion: returns the refused partitions."""
     refused: dict[int, Refusal] = {}
     unrefused: Topic | None = None
     for index, reading in enumerate(readings if params.version < FIRST_VERSION_WITH_ZSTD else ()):
@@ -150,7 +150,7 @@ def _find_refusal(core: "Core", reading: PartitionReading, params: FetchParams, 
 
 
 class _Downconversion:
-    """Finds the converted size of each slice of one response; slices for workers are in all of them at once."""
+    """Finds the converted size of each slice of one response; all worker threads may convert its slices at once."""
 
     def __init__(
         self, core: "Core", readings: Sequence[PartitionReading], params: FetchParams, target: int, seen: SeenClient
@@ -175,7 +175,7 @@ class _Downconversion:
                 if isinstance(replacement, ConvertedPiece):
                     replacement.drop()
             raise fault.exceptions[0] if isinstance(fault, BaseExceptionGroup) else fault from None
-        self._tally.end()
+        self._tally.end_slices()
         return self._replaced
 
     async def _convert_remaining(self) -> None:
@@ -191,10 +191,10 @@ class _Downconversion:
             await self._turn.next()
 
     async def _convert(self, reading: PartitionReading) -> ConvertedPiece | Refusal:
-        """A slice with its size promised, from the first batch on that becomes something.
+        """Returns a slice with its promised size, which begins with the first batch that has messages for the client.
 
-        A slice of transaction markers alone becomes nothing: the reading moves on after it, or an old client would
-        ask for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
+        A slice with nothing but transaction markers becomes empty, so the reading continues after it: an old client
+        would ask for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
         """
         topic, partition, params = reading.topic, reading.partition, self._params
         assert topic is not None and partition is not None
@@ -205,7 +205,7 @@ class _Downconversion:
                 conversion = ConvertedPiece(stream, self._core.conversion_memory)
                 await conversion.learn_size(self._start_helper)
                 if stream.size_bytes:
-                    stream.on_done = self._tally.expect(topic.name, stream)
+                    stream.on_done = self._tally.expect_slice(topic.name, stream)
                     return conversion
                 visible_end_offset = partition.visible_end_offset(params.isolation_level, params.replica_id)
                 if not reading.interest.fetch_offset < stream.next_offset < visible_end_offset:
@@ -227,16 +227,16 @@ class _Downconversion:
             return Refusal(code=error.code)
 
     def _start_helper(self) -> None:
-        """A worker is about to be waited for: starts a task that promises the next slices meanwhile."""
+        """Starts a task that promises the next slices, while this one waits for a worker thread."""
         if self._helpers_left and self._next < len(self._readings):
             self._helpers_left -= 1
             self._helpers.create_task(self._convert_remaining())
 
     def _make_stream(self, reading: PartitionReading, offset: int) -> ConvertedStream:
-        """The slice that was read from `offset` on.
+        """The stream of the slice that was read from `offset` on.
 
-        Where the hard limit of an old version leaves no whole batch, the first one is converted all the same, and cut
-        at the limit: the messages that fit, or the first bytes of one.
+        Where the hard limit of an old version leaves no whole batch, the first batch is converted anyway and cut at the
+        limit: to the messages that fit, or to the first bytes of one.
         """
         params = self._params
         is_limited = not params.limits_are_soft and not _is_crowded(reading, params)
@@ -272,7 +272,7 @@ def _is_crowded(reading: PartitionReading, params: FetchParams) -> bool:
 def _make_rules(
     target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool, most_bytes: int
 ) -> ConversionRules:
-    """The same object for the same rules, since a slice keeps its rules for as long as its reader takes."""
+    """Shares one object for equal rules, since a slice keeps its rules until its client has read it."""
     return ConversionRules(
         target=target,
         first_offset=first_offset,

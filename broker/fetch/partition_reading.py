@@ -1,12 +1,12 @@
-"""Reading for a fetch: which bytes of which partitions, within which limits, and when there is enough to answer.
+"""Reads partitions for a fetch within its limits, and decides when there is enough to answer.
 
 Rules (Kafka 3.9 `ReplicaManager.readFromLog`):
-- Partitions are read in the order asked for; each gets min(its own limit, what the others left of the response's).
-- From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit.
+- Partitions are read in the order asked for; each gets min(its own limit, what is left of the response's limit).
+- From Fetch v3 on (KIP-74) the first partition with records gives at least one whole batch, above any limit.
   Before v3, limits are hard and a batch may be cut.
-- The leader serves all, a follower consumers of v11 and later; a consumer may be sent on to a follower in its rack and
-  gets nothing else then (KIP-392).
-- Consumers see up to the high watermark, or the last stable offset if read_committed; followers to the log end.
+- The leader serves all; a follower serves consumers from v11 on. A consumer may be sent on to a follower in its rack,
+and gets no records then (KIP-392).
+- Consumers see records below the high watermark, or the last stable offset if read_committed; followers see all.
 - Sizes are those of stored bytes, before any conversion.
 """
 
@@ -55,7 +55,7 @@ class FetchParams(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergence:
-    """Where a client's log and ours part: the largest epoch we share and where it ends here (KIP-595)."""
+    """Where a client's log diverges from ours: the largest epoch that both have, and its end offset here (KIP-595)."""
 
     epoch: int
     end_offset: int
@@ -63,9 +63,9 @@ class Divergence:
 
 @dataclass(slots=True)
 class PartitionReading:
-    """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown.
+    """The result of reading one partition for a fetch. Offsets are -1 when an error leaves them unknown.
 
-    `limit_bytes` is the partition's limit, or what the partitions before left of the response's.
+    `limit_bytes` is the partition's limit, or what is left of the response's limit.
     """
 
     interest: Interest
@@ -98,11 +98,11 @@ def find_topic(cluster: MetadataImage, interest: Interest) -> Topic:
     return found
 
 
-def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
+def _find_readable_topic(cluster: MetadataImage, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
     """As `find_topic`, for a client that may read the topic. Others get the same error for a topic that does not exist.
 
-    Followers need more than that (CVE-2018-1288: a client that claimed to be a follower could read anything, and
-    report progress that it had not made).
+    Followers need CLUSTER_ACTION (CVE-2018-1288: a client that claimed to be a follower could read anything, and report
+    progress that it had not made).
     """
     if is_follower and not access.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         raise ApiError("CLUSTER_ACTION is not allowed", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -115,21 +115,21 @@ def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, 
 async def read_all(
     cluster: MetadataImage, interests: Sequence[Interest], params: FetchParams, turn: Turn
 ) -> list[PartitionReading]:
-    """One `PartitionReading` for each interest, in order; others get the loop in between."""
+    """Reads each interest, in order and in turns; returns a `PartitionReading` for each."""
     readings: list[PartitionReading] = []
     taken = 0
     for at in range(0, len(interests), PARTITIONS_A_STEP):
-        few = read_few(cluster, interests[at : at + PARTITIONS_A_STEP], params, taken)
+        few = read_at_once(cluster, interests[at : at + PARTITIONS_A_STEP], params, taken)
         taken += sum(reading.slice.size_bytes for reading in few)
         readings += few
         await turn.next()
     return readings
 
 
-def read_few(
+def read_at_once(
     cluster: MetadataImage, interests: Sequence[Interest], params: FetchParams, taken: int = 0
 ) -> list[PartitionReading]:
-    """As `read_all`, at once; the bytes that other partitions have `taken` count towards the limits."""
+    """As `read_all`, without a turn; the bytes that other partitions have `taken` count towards the limits."""
     left = max(0, params.max_bytes - taken)
     is_soft = params.limits_are_soft
     allow_partial, owes_one_batch = not is_soft, is_soft and not taken
@@ -137,7 +137,7 @@ def read_few(
     for interest in interests:
         reading = PartitionReading(interest, min(interest.max_bytes, left))
         try:
-            _read(cluster, reading, params, reading.limit_bytes, owes_one_batch, allow_partial)
+            _read_partition(cluster, reading, params, reading.limit_bytes, owes_one_batch, allow_partial)
         except ApiError as error:
             reading.error = error.code
         size = reading.slice.size_bytes
@@ -149,11 +149,11 @@ def read_few(
 
 
 class DelayedFetch:
-    """Whether a parked fetch is to wait no longer: enough bytes are there, or something that the client needs to know.
+    """Whether the wait of a parked fetch is over: enough bytes are there, or an error or other news for the client.
 
-    What counts is what each partition could give on its own. The wait is over when a slice can no longer grow: visible
-    data goes on in the next segment, or ends before the offset, as after a truncation (Kafka: `DelayedFetch`). After an
-    event on one partition only that one is looked at: a fetch may have thousands.
+    The sizes add up what each partition could give on its own. The wait is also over when a slice can no longer grow:
+    visible data goes on in the next segment, or ends before the offset, as after a truncation (Kafka: `DelayedFetch`).
+    After an event on one partition only that one is read again: a fetch may have thousands.
     """
 
     def __init__(self, cluster: MetadataImage, readings: Sequence[PartitionReading], params: FetchParams) -> None:
@@ -161,26 +161,26 @@ class DelayedFetch:
         self._interests: dict[Hashable, Interest] = {
             reading.partition.key: reading.interest for reading in readings if reading.partition is not None
         }
-        self._sizes: dict[Hashable, int] = {}  # of those that could give anything
+        self._sizes: dict[Hashable, int] = {}  # of the partitions that have bytes
         self._size_bytes = 0
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """The partitions, as purgatories call them."""
+        """The keys of the partitions in a purgatory."""
         return tuple(self._interests)
 
     def __call__(self, key: Hashable | None) -> bool:
-        """After an event on that partition; None: all are looked at."""
+        """Whether the wait is over, after an event on the partition `key`; None: reads all of them."""
         return (
             any(self._is_satisfied_by(each) for each in self._interests) if key is None else self._is_satisfied_by(key)
         )
 
     def _is_satisfied_by(self, key: Hashable) -> bool:
-        """Whether the wait is over, with what that partition could give now."""
+        """Reads one partition again; returns whether the wait is over now."""
         interest = self._interests[key]
         reading = PartitionReading(interest)
         try:
-            _read(self._cluster, reading, self._params, interest.max_bytes, False, True)
+            _read_partition(self._cluster, reading, self._params, interest.max_bytes, False, True)
         except ApiError:
             return True
         if reading.ends_wait or _cannot_grow(reading, self._params):
@@ -193,7 +193,7 @@ class DelayedFetch:
 
 
 def _cannot_grow(reading: PartitionReading, params: FetchParams) -> bool:
-    """Whether the offset asked for lies beyond what is visible, or in a segment that visible data has left."""
+    """Whether the fetch offset is above the visible end, or in a segment before that of the visible end."""
     partition = reading.partition
     if partition is None:
         return False
@@ -203,7 +203,7 @@ def _cannot_grow(reading: PartitionReading, params: FetchParams) -> bool:
     return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end_offset)
 
 
-def _read(
+def _read_partition(
     cluster: MetadataImage,
     reading: PartitionReading,
     params: FetchParams,
@@ -215,7 +215,7 @@ def _read(
     if params.access is EVERYTHING:
         topic = find_topic(cluster, interest)
     else:
-        topic = _readable_topic(cluster, interest, params.access, is_follower=params.is_follower)
+        topic = _find_readable_topic(cluster, interest, params.access, is_follower=params.is_follower)
     reading.topic = topic
     partition = topic.partitions.get(interest.index)
     if partition is None:
@@ -229,7 +229,7 @@ def _read(
         preferred = partition.find_preferred_read_replica(params.rack, interest.fetch_offset, cluster.racks())
         reading.preferred_replica = NOBODY if preferred is None else preferred
     if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
-        reading.divergence = _divergence(partition, interest)
+        reading.divergence = _find_divergence(partition, interest)
     log = partition.log
     if log.is_offline:
         log.check_online()
@@ -247,13 +247,13 @@ def _read(
     reading.log_start_offset = log.log_start_offset
 
 
-def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
+def _find_divergence(partition: Partition, interest: Interest) -> Divergence | None:
     found = partition.divergence_from(interest.last_fetched_epoch, interest.fetch_offset)
     return None if found is None else Divergence(epoch=found[0], end_offset=found[1])
 
 
 def may_have_many_aborted(reading: PartitionReading, params: FetchParams) -> bool:
-    """Whether a worker should see to the answer, which may have hundreds of thousands of aborted transactions."""
+    """Whether a worker thread should make the answer, which may have hundreds of thousands of aborted transactions."""
     return (
         params.isolation_level == READ_COMMITTED
         and reading.partition is not None
@@ -264,9 +264,9 @@ def may_have_many_aborted(reading: PartitionReading, params: FetchParams) -> boo
 
 
 def aborted_transactions(reading: PartitionReading, params: FetchParams) -> list[tuple[int, int]] | None:
-    """(producer id, first offset) of the aborted transactions in what was read.
+    """(producer id, first offset) of each aborted transaction in the slice.
 
-    None unless read_committed, or where reading failed. A partition that is not here has an empty list, as in Kafka.
+    None unless read_committed, or where reading failed. An unknown partition has an empty list, as in Kafka.
     """
     if reading.partition is None:
         return []

@@ -1,4 +1,4 @@
-"""Builds the Fetch response from what was read of each partition."""
+"""Builds the Fetch response from the readings of its partitions."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ PartitionAnswer = tuple[Interest, PartitionData]
 
 
 class AbortedTransactions(Sequence[AbortedTransaction]):
-    """Kept in 16 bytes each: there may be hundreds of thousands."""
+    """A sequence that takes 16 bytes for each: there may be hundreds of thousands."""
 
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         self._numbers = array("q", chain.from_iterable(pairs))
@@ -62,10 +62,7 @@ class AbortedTransactions(Sequence[AbortedTransaction]):
 def response_of(
     context: FetchContext, answers: list[PartitionAnswer], cluster: MetadataImage, listener: str
 ) -> FetchResponse:
-    """The response with those of the answers that the client needs.
-
-    Leaders that have moved are named with where they listen, on the caller's listener.
-    """
+    """The response with those of the answers that the client needs, and the endpoints of leaders that have moved."""
     told = context.select(answers)
     failures = [data for _, data in told if data.error_code]
     if not failures:
@@ -74,7 +71,7 @@ def response_of(
     return FetchResponse(
         session_id=context.session_id,
         responses=by_topic(told),
-        node_endpoints=_new_leaders(cluster, failures, listener),
+        node_endpoints=_new_leader_endpoints(cluster, failures, listener),
     )
 
 
@@ -95,7 +92,7 @@ def partition_data(
             aborted_transactions=None,
             records=records,
         )
-    code = code_for(reading.error, params.version)
+    code = error_code_for_version(reading.error, params.version)
     aborted = aborted_transactions(reading, params)
     return PartitionData(
         partition_index=reading.interest.index,
@@ -127,7 +124,7 @@ def _current_leader(reading: PartitionReading, code: ErrorCode, version: int) ->
 def partition_error(
     interest: Interest, code: ErrorCode, version: int, *, records_are_null: bool = False
 ) -> PartitionData:
-    """An answer without offsets.
+    """An answer with an error, without offsets.
 
     Clients before 0.10.2 cannot read null records, so they get an empty set (Kafka 3.x sends null).
     """
@@ -142,15 +139,17 @@ def partition_error(
     )
 
 
-def code_for(code: ErrorCode, version: int) -> ErrorCode:
-    """Old clients do not know KAFKA_STORAGE_ERROR; they refresh metadata on NOT_LEADER_OR_FOLLOWER."""
+def error_code_for_version(code: ErrorCode, version: int) -> ErrorCode:
+    """Replaces KAFKA_STORAGE_ERROR for old clients, which refresh metadata on NOT_LEADER_OR_FOLLOWER."""
     if code == ErrorCode.KAFKA_STORAGE_ERROR and version <= LAST_VERSION_WITHOUT_STORAGE_ERROR:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return code
 
 
-def _new_leaders(cluster: MetadataImage, failures: Sequence[PartitionData], listener: str) -> tuple[NodeEndpoint, ...]:
-    """Where the leaders that failures name listen, on the caller's listener."""
+def _new_leader_endpoints(
+    cluster: MetadataImage, failures: Sequence[PartitionData], listener: str
+) -> tuple[NodeEndpoint, ...]:
+    """The endpoints of the leaders that the failures name, at the caller's listener."""
     found = {}
     for data in failures:
         node = cluster.brokers.get(data.current_leader.leader_id)
@@ -163,7 +162,7 @@ def _new_leaders(cluster: MetadataImage, failures: Sequence[PartitionData], list
 
 
 def _is_answered_last(answer: PartitionAnswer) -> bool:
-    """Kafka answers for what it does not know, or does not tell, after all others."""
+    """Whether the answer comes after all others, as Kafka's for unknown and unauthorized topics."""
     return answer[1].error_code in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
@@ -172,7 +171,7 @@ def _is_answered_last(answer: PartitionAnswer) -> bool:
 
 
 def by_topic(answers: Sequence[PartitionAnswer]) -> Sequence[FetchableTopicResponse]:
-    """Neighbours of one topic share an entry; the order of the answers stays."""
+    """Groups neighbours of one topic into an entry; the order of the answers stays."""
     topics: list[tuple[str, UUID, list[PartitionData]]] = []
     partitions: list[PartitionData] = []
     name, topic_id = "", NO_UUID

@@ -7,7 +7,7 @@
 | (id, n > 0) | incremental: the session's partitions, less those forgotten, plus those given |
 
 Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by one with every incremental fetch, from
-2^31-1 to 1. A client without a session asks for all its partitions each time.
+2^31-1 to 1. A client without a session names all its partitions in each request.
 """
 
 import random
@@ -36,7 +36,7 @@ Key = tuple[object, int]
 
 @dataclass(slots=True)
 class Interest:
-    """A partition that a client wants, and what its last response said of it (-1: none yet)."""
+    """A partition that a client fetches, and the offsets in its last response (-1: none yet)."""
 
     topic: str
     topic_id: UUID
@@ -53,19 +53,16 @@ class Interest:
         return (self.topic_id if self.topic_id.int else self.topic), self.index
 
     def update_request_params(self, other: "Interest") -> None:
-        """Takes over the offset, limit and epochs that the client now asks with."""
+        """Takes over the offset, limit and epochs of a new request."""
         self.fetch_offset = other.fetch_offset
         self.max_bytes = other.max_bytes
         self.current_leader_epoch = other.current_leader_epoch
         self.last_fetched_epoch = other.last_fetched_epoch
 
     def update_response_data(self, data: PartitionData) -> bool:
-        """Keeps what this response says; True if a client that has the previous response needs it."""
+        """Keeps the offsets of this answer; returns whether a client with the previous answer needs it."""
         news = bool(
-            records_bytes(data)
-            or data.error_code
-            or data.preferred_read_replica >= 0
-            or data.diverging_epoch.epoch >= 0
+            records_size(data) or data.error_code or data.preferred_read_replica >= 0 or data.diverging_epoch.epoch >= 0
         )
         if data.high_watermark != self.sent_high_watermark:
             self.sent_high_watermark, news = data.high_watermark, True
@@ -76,13 +73,13 @@ class Interest:
         return news
 
 
-def records_bytes(data: PartitionData) -> int:
-    """Bytes of records in one partition's answer."""
+def records_size(data: PartitionData) -> int:
+    """The size of the records in one partition's answer."""
     return 0 if data.records is None else size_of(data.records)
 
 
 def interests_of(request: FetchRequest) -> Iterable[Interest]:
-    """The partitions of a request, in its order; of a partition named twice, the last params count."""
+    """The partitions of a request, in its order; for a partition named twice the last params count."""
     found: dict[Key, Interest] = {}
     for topic in request.topics:
         name, topic_id = topic.topic, topic.topic_id
@@ -101,12 +98,12 @@ def is_from_follower(request: FetchRequest, version: int) -> bool:
 
 
 def replica_id_of(request: FetchRequest, version: int) -> int:
-    """The id of the broker that fetches; a consumer: -1."""
+    """The id of the broker that fetches; -1 for a consumer."""
     return request.replica_id if version < FIRST_VERSION_WITH_REPLICA_STATE else request.replica_state.replica_id
 
 
 class FetchSession:
-    """The partitions that one client wants, in the order in which they will be served."""
+    """The partitions of one client's session, in the order in which they will be served."""
 
     def __init__(
         self, session_id: int, interests: Iterable[Interest], *, by_id: bool, privileged: bool, now_ms: int
@@ -125,11 +122,11 @@ class FetchSession:
 
     @property
     def is_old(self) -> bool:
-        """Whether it had lived long enough, when it was last used, to make room for a larger one."""
+        """Whether it was last used so long after its start that a larger one may replace it."""
         return self.last_used_ms - self.created_ms > EVICTION_AGE_MS
 
     def update(self, request: FetchRequest) -> None:
-        """Renews, adds and then forgets what an incremental request says."""
+        """Updates and adds the partitions of an incremental request, then removes its forgotten ones."""
         for interest in interests_of(request):
             known = self.interests.get(interest.key)
             if known is None:
@@ -143,17 +140,17 @@ class FetchSession:
                 gone = self.interests.pop((name, index), None)
                 self.name_bytes -= len(gone.topic) if gone is not None else 0
 
-    def next_epoch(self) -> None:
+    def advance_epoch(self) -> None:
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
     def move_to_end(self, interest: Interest) -> None:
-        """A partition that got data is read last the next time."""
+        """Moves a partition that had data to the end of the order."""
         self.interests[interest.key] = self.interests.pop(interest.key, interest)
 
 
 @dataclass(slots=True, kw_only=True)
 class FetchContext:
-    """One fetch: what to read, and which answers the client needs."""
+    """One fetch: the partitions to read, and the choice of answers that the client needs."""
 
     interests: Sequence[Interest]
     session: FetchSession | None = None
@@ -166,7 +163,7 @@ class FetchContext:
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether the session has gone on since this fetch began: its answer would come late."""
+        """Whether a later fetch has advanced the session since this one began."""
         return self.is_incremental and self.session is not None and self.session.epoch != self.epoch
 
     def select(self, answers: list[tuple[Interest, PartitionData]]) -> list[tuple[Interest, PartitionData]]:
@@ -180,13 +177,13 @@ class FetchContext:
         ]
         if self.session is not None and self.is_incremental:
             for interest, data in told:
-                if records_bytes(data):
+                if records_size(data):
                     self.session.move_to_end(interest)
         return told
 
 
 class FetchSessions:
-    """The sessions of one broker, at most `slots` of them, with `partitions` and names of `name_bytes` in all."""
+    """The sessions of one broker, at most `slots`. `partitions` and `name_bytes` are the sums of all sessions."""
 
     def __init__(self, slots: int, on_eviction: Callable[[], None]) -> None:
         self._slots = slots
@@ -198,12 +195,15 @@ class FetchSessions:
         return len(self._sessions)
 
     def interests(self, session_id: int) -> Sequence[Interest]:
-        """The partitions that the session has; none if there is no such session."""
+        """The partitions of the session; none if there is no such session."""
         session = self._sessions.get(session_id)
         return () if session is None else tuple(session.interests.values())
 
     def open(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
-        """The partitions that this request wants. Raises ApiError with the codes 70, 71 and 106."""
+        """The context of a request, with a new session or a known one.
+
+        Raises ApiError with the codes 70, 71 and 106.
+        """
         is_full = request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION)
         if version >= FIRST_VERSION_WITH_SESSIONS and not is_full:
             return self._resume(request, version, now_ms)
@@ -250,7 +250,7 @@ class FetchSessions:
         if not session.interests:
             self.forget(session.session_id)
             return FetchContext(interests=tuple(interests_of(request)))
-        session.next_epoch()
+        session.advance_epoch()
         return FetchContext(
             interests=tuple(session.interests.values()), session=session, is_incremental=True, epoch=session.epoch
         )
@@ -279,10 +279,11 @@ class FetchSessions:
                 return candidate
 
     def _evict_for(self, newcomer: FetchSession, now_ms: int) -> bool:
-        """Makes room by dropping the session that was idle for longest, if idle for long; else the least privileged
-        and smallest of those a newcomer may displace, if it is less than the newcomer is.
+        """Makes room by evicting a session; returns whether it could.
 
-        A follower may displace any session of a consumer, anybody else only those that are old.
+        It evicts the session that was idle for longest, if that was for more than EVICTION_AGE_MS; else the least
+        privileged and smallest that the newcomer may displace, if that one ranks below it. A follower may displace any
+        consumer's session; others only old sessions.
         """
         if not self._sessions:
             return False

@@ -18,7 +18,7 @@ from ...protocol.messages.alter_client_quotas import (
 )
 from ...storage.metadata.cluster_state import QuotaEntity
 from ..dispatch.call import Call
-from ..quotas.quota_types import change_quotas, check_entity
+from ..quotas.quota_types import check_entity, quotas_after
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -36,7 +36,7 @@ async def handle(services: "Services", request: AlterClientQuotasRequest, call: 
             if entity in changes:
                 raise ApiError("the entity is given more than once", ErrorCode.INVALID_REQUEST)
             operations = _read_operations(entry)
-            change_quotas(entity, {}, operations)
+            quotas_after(entity, {}, operations)
             changes[entity] = operations
         except ApiError as fault:
             drop_traceback(fault)
@@ -47,7 +47,7 @@ async def handle(services: "Services", request: AlterClientQuotasRequest, call: 
         with services.topics.store.change(sync=False, quotas=changes) as state:
             quotas = state.client_quotas = dict(state.client_quotas)
             for entity, operations in changes.items():
-                quotas[entity] = change_quotas(entity, quotas.get(entity, {}), operations)
+                quotas[entity] = quotas_after(entity, quotas.get(entity, {}), operations)
                 if not quotas[entity]:
                     del quotas[entity]
         services.topics.notify_client_change()

@@ -18,7 +18,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
 from ..dispatch.call import Call
-from ..fetch.downconversion import Refusal, convert_for, refuse_for, target_magic
+from ..fetch.downconversion import Refusal, convert_readings, find_refusals, target_magic
 from ..fetch.partition_reading import (
     FIRST_VERSION_WITH_SOFT_LIMITS,
     DelayedFetch,
@@ -26,10 +26,17 @@ from ..fetch.partition_reading import (
     PartitionReading,
     may_have_many_aborted,
     read_all,
-    read_few,
+    read_at_once,
 )
-from ..fetch.response import PartitionAnswer, by_topic, code_for, partition_data, partition_error, response_of
-from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
+from ..fetch.response import (
+    PartitionAnswer,
+    by_topic,
+    error_code_for_version,
+    partition_data,
+    partition_error,
+    response_of,
+)
+from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_size, replica_id_of
 from ..quotas.request_charging import UNLIMITED
 
 if TYPE_CHECKING:
@@ -63,18 +70,18 @@ def handle(
     fetch = Fetch(services, context, _make_params(services, request, call), request.max_wait_ms, call)
     if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_many_partitions()
-    readings = read_few(services.cluster, context.interests, fetch.params)
+    readings = read_at_once(services.cluster, context.interests, fetch.params)
     if not fetch.is_due(readings):
         return fetch.wait_and_answer(readings)
     if target_magic(fetch.params.version) is None and not any(
         may_have_many_aborted(each, fetch.params) for each in readings
     ):
-        return fetch.answer(readings, refuse_for(services, readings, fetch.params))
+        return fetch.answer(readings, find_refusals(services, readings, fetch.params))
     return fetch.convert_and_answer(readings)
 
 
 def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
-    code = code_for(error.code, call.version)
+    code = error_code_for_version(error.code, call.version)
     if call.version >= FIRST_VERSION_WITH_SESSIONS:
         return FetchResponse(error_code=code)
     return FetchResponse(
@@ -170,7 +177,7 @@ class Fetch:
         """
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        converted = await convert_for(self._services, readings, self.params, self._call.peer.seen)
+        converted = await convert_readings(self._services, readings, self.params, self._call.peer.seen)
         turn = self._services.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
@@ -237,7 +244,7 @@ def _count_fetch(
             topic, meter = reading.topic, metrics.meter_of_topic(reading.topic.name)
         meter.fetches.value += 1
         if not is_follower:
-            size_bytes = records_bytes(data)
+            size_bytes = records_size(data)
             meter.bytes_out.value += size_bytes
             of_version.bytes.value += size_bytes
         if reading.error and reading.error not in EXPECTED_FAILURES:

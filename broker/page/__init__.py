@@ -1,1 +1,1 @@
-"""What the page shows of a broker, as JSON: each view is made in turns, and has a bounded number of rows."""
+"""The views of a broker for the page, as JSON. Each is made in turns, and has a bounded number of rows."""

@@ -1,4 +1,4 @@
-"""What the views are made of."""
+"""The input of the views."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """A broker, and what only it knows itself."""
+    """The services of a broker, and state that only `Broker` knows."""
 
     services: "Services"
     count_connections: Callable[[], int]

@@ -1,6 +1,6 @@
-"""Faults and clock of a broker under control, as the page shows and changes them.
+"""Faults and clock of a broker that tests control, which the page shows and changes.
 
-Where the control port asks for a token the page has neither: who sees the page need not know the token.
+Where the control port asks for a token, the page has neither: its readers may not know the token.
 """
 
 from collections.abc import Mapping
@@ -32,24 +32,24 @@ OPERATIONS = MappingProxyType(
         "resume": ("POST", "clock/resume"),
     }
 )
-"""By what the page says: the operation of the control port."""
+"""The operation of the control port for each `do` of the page."""
 
 
-def open_control(services: "Services") -> "ControlHandle | None":
-    """What the page may use; None where there is no control port, or one with a token."""
+def find_control_without_token(services: "Services") -> "ControlHandle | None":
+    """The control port's handle for the page; None where there is no control port, or one with a token."""
     control = services.control
     return None if control is None or control.token else control
 
 
 class FaultControl:
-    """The view `faults`, and what is done by it."""
+    """The view `faults`, and its actions."""
 
     def __init__(self, services: "Services") -> None:
         self._services = services
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
-        """The latest faults, the clock, and the kinds that can be armed; nothing of a broker without control."""
-        control = open_control(self._services)
+        """The latest faults, the clock, and the kinds of faults; empty for a broker without control."""
+        control = find_control_without_token(self._services)
         if control is None:
             return {
                 "is_controlled": False,
@@ -75,11 +75,11 @@ class FaultControl:
         }
 
     async def act(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Does what `do` names; `id` is the number of a fault, and `fields` are those of the operation.
+        """Runs the operation that `do` names; `id` is the number of a fault, and `fields` are those of the operation.
 
         Raises: QueryFault.
         """
-        control = open_control(self._services)
+        control = find_control_without_token(self._services)
         if control is None:
             raise QueryFault(
                 "the broker has no control port, or one that asks for a token: start it with "

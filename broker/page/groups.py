@@ -1,4 +1,4 @@
-"""Groups, the members of one, and what it has committed with how far that lags behind."""
+"""The views of groups, of a group's members, and of its offsets with their lag."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from ..services import Services
 
 MOST_LAGS = 10_000
-"""Partitions that are counted, and whose lag is looked up, for one answer; groups beyond it show neither."""
+"""The most partitions of all groups in one answer; groups after them show no partitions and no lag."""
 MOST_ASSIGNED = 200
-"""Partitions of a member that are named; their count is shown in any case."""
+"""The most partitions of a member that are named; their count is always shown."""
 Assigned = list[tuple[str, int]]
 
 
@@ -43,7 +43,7 @@ async def show_groups(services: "Services", query: PageQuery) -> dict[str, Any]:
 
 async def show_group(services: "Services", query: PageQuery) -> dict[str, Any]:
     """The group `id`, and its members after `after`. Raises: QueryFault, ApiError GROUP_ID_NOT_FOUND."""
-    _, group = _find(services, query)
+    _, group = _find_group(services, query)
     turn = services.turns.begin()
     window = await take_window(tuple(group.members), query.text("after") or None, query.limit, turn)
     rows = []
@@ -55,15 +55,18 @@ async def show_group(services: "Services", query: PageQuery) -> dict[str, Any]:
 
 
 async def show_offsets(services: "Services", query: PageQuery) -> dict[str, Any]:
-    """What the group `id` has committed or been assigned, after `after`. Raises: QueryFault, ApiError."""
-    coordinator, group = _find(services, query)
+    """The partitions that the group `id` has committed or been assigned, after `after`.
+
+    Raises: QueryFault, ApiError.
+    """
+    coordinator, group = _find_group(services, query)
     after, turn = _read_partition(query.text("after")), services.turns.begin()
     places = await _list_partitions(services, coordinator, group, turn)
     window = await take_window(tuple(places), after, query.limit, turn)
     rows = []
     for topic, index in window.keys:
         found = coordinator.offsets.find(group.group_id, topic, index)
-        end = _find_end(services, topic, index)
+        end = _find_end_offset(services, topic, index)
         rows.append(
             {
                 "topic": topic,
@@ -81,7 +84,7 @@ async def show_offsets(services: "Services", query: PageQuery) -> dict[str, Any]
 async def _list_partitions(
     services: "Services", coordinator: "GroupCoordinator", group: "Group", turn: Turn
 ) -> dict[tuple[str, int], None]:
-    """What the group has committed or been assigned."""
+    """The partitions that the group has committed or been assigned."""
     places = dict.fromkeys(coordinator.offsets_of_group(group.group_id))
     for member_id in tuple(group.members):
         if member_id in group.members:
@@ -90,7 +93,7 @@ async def _list_partitions(
     return places
 
 
-def _find(services: "Services", query: PageQuery) -> "tuple[GroupCoordinator, Group]":
+def _find_group(services: "Services", query: PageQuery) -> "tuple[GroupCoordinator, Group]":
     name, coordinator = query.need("id"), services.groups_in_use
     if coordinator is None:
         raise ApiError(f"there is no group {name!r}", ErrorCode.GROUP_ID_NOT_FOUND)
@@ -153,13 +156,13 @@ def _list_assignment(services: "Services", group: "Group", member_id: str) -> As
 async def _sum_lag(services: "Services", coordinator: "GroupCoordinator", group_id: str, turn: Turn) -> int:
     total = 0
     for (topic, index), found in tuple(coordinator.offsets_of_group(group_id).items()):
-        end = _find_end(services, topic, index)
+        end = _find_end_offset(services, topic, index)
         total += 0 if end is None else max(0, end - found.offset)
         await turn.next()
     return total
 
 
-def _find_end(services: "Services", topic: str, index: int) -> int | None:
+def _find_end_offset(services: "Services", topic: str, index: int) -> int | None:
     """The high watermark; None where this broker has no replica."""
     found = services.cluster.topics.get(topic)
     partition = None if found is None else found.partitions.get(index)

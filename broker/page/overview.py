@@ -1,6 +1,6 @@
-"""The overview: what this broker is, what it does, its memory, and what is wrong with the command that helps.
+"""The overview: identity of the broker, its traffic and memory, and problems, each with a command that helps.
 
-Counts run since the start; who asks again takes the difference.
+Counts run since the start; the page computes differences.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from ...network.page.durations import sum_durations
 from ...network.page.page_query import PageQuery
 from ...network.turn import Turn
 from .broker_state import BrokerState
-from .fault_control import open_control
+from .fault_control import find_control_without_token
 from .problems import find_problems
 
 MOST_BROKERS = 100
 VIEWS = ("overview", "topics", "groups", "transactions", "clients", "requests")
 PHASE = "local"
-"""The time that requests took here, without that which they were parked."""
+"""The phase of request times that leaves out the time that requests were parked."""
 
 
 class Overview:
-    """Made once for all who ask while it is being made."""
+    """The overview; requests that come while it is being made share it."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
@@ -45,7 +45,7 @@ class Overview:
         problems = await find_problems(services, turn)
         return {
             "software": "stepdown",
-            "views": [*VIEWS, *(("faults",) if open_control(services) is not None else ())],
+            "views": [*VIEWS, *(("faults",) if find_control_without_token(services) is not None else ())],
             "may_produce": services.settings.stepdown_page_produce,
             "version": __version__,
             "cluster_id": cluster.cluster_id,

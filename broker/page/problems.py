@@ -1,4 +1,4 @@
-"""What is wrong with a broker, each with a command or setting that helps."""
+"""Problems of a broker, each with a command or setting that helps."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MOST_NAMES = 10
 
 @dataclass(slots=True)
 class Problem:
-    """Something that is wrong with `count` things, of which the first are named."""
+    """A problem of `count` things; `names` has the first of them."""
 
     what: str
     help: str
@@ -29,12 +29,12 @@ class Problem:
             self.names.append(name)
 
     def document(self) -> dict[str, Any]:
-        """As the overview shows it."""
+        """The problem as the overview shows it."""
         return {"what": self.what, "count": self.count, "names": self.names, "help": self.help}
 
 
 async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]]:
-    """The problems that there are."""
+    """The problems of the broker, as documents."""
     found = [
         *await _check_topics(services, turn),
         _check_directories(services),

@@ -1,6 +1,6 @@
 """Records of one partition, as a consumer with read_committed sees them.
 
-They are read by one answer at a time, decompressed in a worker, and cut: a browser shows the beginning of a value.
+One answer at a time reads them. A worker thread decompresses them and cuts values to their beginning.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 SLICE_BYTES = 262_144
 MOST_SLICES = 16
-"""Read for one answer; where these have too few records, the answer is short and says where to continue."""
+"""The most slices for one answer; if they have too few records, the answer is short and says where to continue."""
 MOST_FIELD_BYTES = 16_384
 MOST_TOTAL_BYTES = 262_144
 MOST_OPENED_BYTES = 64 << 20
-"""The decompressed bytes of a batch: a few kilobytes may open to 256 MiB, in memory that no budget counts."""
+"""The most decompressed bytes of a batch: a few kilobytes may open to 256 MiB, in memory that no budget counts."""
 MOST_HEADERS = 50
 MOST_PARTITION = 2**31 - 1
 
@@ -50,7 +50,7 @@ class RecordReading:
         limit = query.limit
         async with self._one_at_a_time:
             end = partition.visible_end_offset(READ_COMMITTED)
-            start = await _find_start(self._services, partition, query, limit, end)
+            start = await _find_start_offset(self._services, partition, query, limit, end)
             rows, position = await self._read(partition, start, end, limit)
         return {
             "rows": rows,
@@ -63,7 +63,7 @@ class RecordReading:
     async def _read(
         self, partition: Partition, position: int, end: int, limit: int
     ) -> tuple[list[dict[str, Any]], int]:
-        """Rows, and the offset after them."""
+        """Returns rows, and the offset after them."""
         services = self._services
         rows: list[dict[str, Any]] = []
         room = MOST_TOTAL_BYTES
@@ -85,7 +85,7 @@ class RecordReading:
         return rows, position
 
 
-async def _find_start(services: "Services", partition: Partition, query: PageQuery, limit: int, end: int) -> int:
+async def _find_start_offset(services: "Services", partition: Partition, query: PageQuery, limit: int, end: int) -> int:
     log = partition.log
     if query.text("offset") and query.text("time"):
         raise QueryFault("offset and time are given, one of them is meant")
@@ -100,7 +100,7 @@ async def _find_start(services: "Services", partition: Partition, query: PageQue
 def _decode(
     found: FileSlice, aborted: Sequence[AbortedTransaction], position: int, end: int, limit: int, room: int
 ) -> tuple[list[dict[str, Any]], int, int]:
-    """Rows of at most `room` bytes, the offset after them, and the room that is left. Runs in a worker."""
+    """Returns rows of at most `room` bytes, the offset after them, and the room that is left. For a worker thread."""
     rows: list[dict[str, Any]] = []
     data = memoryview(found.read(0, found.size_bytes))
     try:

@@ -1,4 +1,4 @@
-"""A record that somebody writes by the page: a produce request of the broker's own, with acks=all."""
+"""Writes a record from the page, by a produce request of the broker's own, with acks=all."""
 
 from base64 import b64decode
 from collections.abc import Coroutine, Mapping
@@ -26,7 +26,7 @@ CLIENT_ID = "stepdown-page"
 
 
 async def write_record(services: "Services", given: Mapping[str, Any]) -> dict[str, Any]:
-    """Write `key`, `value` and `headers` to a partition of a topic, and say where the record is.
+    """Writes `key`, `value` and `headers` to a partition of a topic; returns topic, partition and offset.
 
     Keys and values are a text, null, or {"base64": …}. Raises: QueryFault, ApiError as Produce answers it.
     """

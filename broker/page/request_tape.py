@@ -1,7 +1,7 @@
-"""The latest requests with their answers, for those who look at them now.
+"""The latest requests with their answers, for the view of requests.
 
-A tape begins when it is asked for, keeps what its filter lets pass, and ends when nobody has asked for a while: a
-broker at which nobody looks keeps nothing.
+A tape begins with the first query for its filter, keeps requests that pass the filter, and ends when no query has come
+for a while: without queries a broker keeps nothing.
 """
 
 from collections import deque
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from ..services import Services
 
 MOST_TAPES = 4
-"""With different filters, at a time; the one that was asked for least recently gives way."""
+"""The most tapes, each with another filter; a new one replaces the least recently queried one."""
 MOST_KEPT = 500
 ROWS_A_SECOND = 500
-"""More requests are only counted: to make a row takes a third of the time of a small request."""
+"""Further requests are only counted: making a row takes a third of the time of a small request."""
 UNWATCHED_S = 15
-"""After which a tape ends that nobody asks for."""
+"""A tape ends this long after its last query."""
 MOST_NAME = 200
 MOST_TOPICS = 5
 MOST_LOOKED_AT = 40
-"""How many topics and partitions of a request, or of its response, are read: a request may name 100,000."""
+"""The most topics and partitions that are read of a request, or of its response: it may have 100,000."""
 FETCHED, FORGOTTEN = "responses", "forgotten_topics_data"
-"""Arrays of topics: in the answer to a fetch, and of a fetch session that they are no longer part of."""
+"""Arrays of topics: of a fetch response, and of partitions that a fetch request removes from its session."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class TapeFilter:
-    """The name of an API, and what the client id and one of the topics have to contain; "" for any."""
+    """The name of an API, and texts that the client id and one of the topics have to contain; "" for any."""
 
     api: str
     client: str
@@ -51,7 +51,7 @@ class TapeFilter:
 
 
 class Tape:
-    """How many requests passed one filter, and the rows of the latest, each with its number."""
+    """Counts the requests that passed one filter, and keeps the rows of the latest, each with its number."""
 
     def __init__(self) -> None:
         self.asked_s = 0.0
@@ -59,16 +59,16 @@ class Tape:
         self._rows: deque[Row] = deque(maxlen=MOST_KEPT)
 
     def add(self, row: Row) -> None:
-        """Of the request that was counted last."""
+        """Adds the row of the request that was counted last."""
         self._rows.append({"number": self.count, **row})
 
-    def after(self, number: int, limit: int) -> list[Row]:
+    def rows_after(self, number: int, limit: int) -> list[Row]:
         """The rows with a higher number, the latest first, `limit` at most."""
         return list(islice(takewhile(lambda row: row["number"] > number, reversed(self._rows)), limit))
 
 
 class RequestTapes:
-    """The view of requests. `now_s` goes on while a test has stopped the clock of the broker."""
+    """The view of requests. `now_s` runs on while a test has stopped the broker's clock."""
 
     def __init__(self, services: "Services", now_s: Callable[[], float] = perf_counter) -> None:
         self._services = services
@@ -80,23 +80,23 @@ class RequestTapes:
         """The requests answered after the one with the number `after`. Raises: QueryFault."""
         wanted = TapeFilter(query.text("api"), query.text("client"), query.text("topic"))
         after, limit = query.number("after", 0), query.limit
-        tape = self._find_or_begin(wanted)
+        tape = self._find_or_begin_tape(wanted)
         after = min(after, tape.count)
-        rows = tape.after(after, limit)
+        rows = tape.rows_after(after, limit)
         return {"rows": rows, "total": tape.count, "missed": tape.count - after - len(rows) if after else 0}
 
-    def _find_or_begin(self, wanted: TapeFilter) -> Tape:
+    def _find_or_begin_tape(self, wanted: TapeFilter) -> Tape:
         """The tape with that filter, which begins now if there is none."""
         tape = self._tapes.pop(wanted, None) or Tape()
         tape.asked_s = self._services.clock.monotonic_s()
-        self._tapes[wanted] = tape  # the latest stands last
+        self._tapes[wanted] = tape  # the latest is the last
         if len(self._tapes) > MOST_TAPES:
             del self._tapes[next(iter(self._tapes))]
         self._services.request_watcher = self
         return tape
 
     def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
-        """Puts it on the tapes that want it."""
+        """Adds the request to the tapes whose filters it passes."""
         self._drop_unwatched_tapes()
         if call.client_id == TESTS_CLIENT_ID:
             return
@@ -142,9 +142,9 @@ class RequestTapes:
 
     def _name_topics(self, call: "Call", response: Any | None) -> list[str]:
         """The first topics of a request; of a fetch also those of its answer, since fetch sessions name them once."""
-        parts = list(islice(_walk(call.request), MOST_LOOKED_AT))
+        parts = list(islice(_walk_structs(call.request), MOST_LOOKED_AT))
         if call.key is ApiKey.FETCH and response is not None:
-            parts += islice(_walk(response), MOST_LOOKED_AT)
+            parts += islice(_walk_structs(response), MOST_LOOKED_AT)
         found: dict[str, None] = {}
         for array, part in parts:
             name = topic_of(part, self._find_topic) if "topic" in array or array == FETCHED else None
@@ -159,15 +159,15 @@ class RequestTapes:
 
 def _name_errors(response: Any) -> list[str]:
     """The error codes among the first parts of a response."""
-    parts = islice(_walk(response), MOST_LOOKED_AT)
+    parts = islice(_walk_structs(response), MOST_LOOKED_AT)
     codes = {code for _, part in parts for name in CODES if (code := getattr(part, name, 0))}
     return [error_name(code) for code in sorted(codes)]
 
 
-def _walk(item: Any, array: str = "") -> Iterator[tuple[str, Any]]:
-    """A struct and all that it holds, each with the name of the array that it is in."""
+def _walk_structs(item: Any, array: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields a struct and all structs in it, each with the name of its array."""
     yield array, item
     for name, items in arrays_of_structs(item):
         if name != FORGOTTEN:
             for each in items:
-                yield from _walk(each, name)
+                yield from _walk_structs(each, name)

@@ -1,4 +1,4 @@
-"""Topics, and the partitions of one."""
+"""The views of topics, and of a topic's partitions."""
 
 from typing import TYPE_CHECKING, Any
 

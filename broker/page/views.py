@@ -1,4 +1,4 @@
-"""The views by the name that they have below /api/."""
+"""The views, by their names below /api/."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,7 +16,7 @@ from .transactions import show_transactions
 
 
 def views_of(state: BrokerState) -> Mapping[str, View]:
-    """What answers below /api/; `network/page/openapi.json` describes each."""
+    """The views by name; `network/page/openapi.json` describes each."""
     services = state.services
     return {
         "overview": Overview(state).show,

@@ -1,5 +1,5 @@
-"""Quotas: how much of the broker users, clients and addresses may take, and how long they wait if they took more.
+"""Quotas: how much users, clients and addresses may use of the broker, and how long they wait if they used more.
 
-The stored quotas and the cost of requests give the time to wait. It is in the answer, and the connection is not
-read meanwhile (KIP-13, 124, 219, 599, 612).
+The wait follows from the stored quotas and the cost of requests. The answer names it, and the connection is not read
+meanwhile (KIP-13, 124, 219, 599, 612).
 """

@@ -1,7 +1,7 @@
 """The client quotas in force and their current usage.
 
-What is measured is kept for 10,000 users and clients of each kind at most, fewer with long names, those that came last:
-names come from clients.
+Usage is kept for the latest 10,000 users and clients of each kind at most, fewer with long names: clients choose the
+names.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,12 +32,12 @@ class MeterByEntity(Generic[M]):
 
     def of(self, entity: Entity) -> M:
         found = self._of.pop(entity) or self._make()
-        self._of.put(entity, found)  # the last in order: those that nobody asks for come first
+        self._of.put(entity, found)  # the last in order: the first ones are dropped when there are too many
         return found
 
 
 class ClientQuotas:
-    """Quotas of users and clients. `on_change`, if set, is called when the first comes and when the last goes."""
+    """Quotas of users and clients. `on_change`, if set, is called after each change of the quotas."""
 
     def __init__(self, clock: Clock, samples: int, window_s: int, usage: QuotaUsage) -> None:
         self.clock = clock
@@ -53,7 +53,7 @@ class ClientQuotas:
         self.replace({})
 
     def replace(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
-        """These are in force from now on; what has been taken counts against them."""
+        """Puts these quotas into force; past usage counts against them."""
         if quotas is self._stored:
             return
         self._stored = quotas
@@ -71,7 +71,7 @@ class ClientQuotas:
 
     @property
     def limits_requests(self) -> bool:
-        """Whether any request has to be looked at."""
+        """Whether there is a quota that requests count against."""
         return bool(
             self.producer_byte_rate
             or self.consumer_byte_rate
@@ -79,6 +79,6 @@ class ClientQuotas:
             or self.controller_mutation_rate
         )
 
-    def window_bytes(self, quota: Quota) -> int:
-        """The bytes that an idle client may take at once without having to wait."""
+    def burst_bytes(self, quota: Quota) -> int:
+        """The bytes that an idle client may use at once without a wait."""
         return int(min(quota.bound * (self.samples - 1) * self.window_s, MOST_BYTES))

@@ -1,4 +1,4 @@
-"""How fast connections may come: from one address, at one listener and all together (KIP-612)."""
+"""The rates at which connections may come: from an address, at a listener, and in all (KIP-612)."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ NO_RATE = (1 << 31) - 1
 
 
 class ConnectionRates:
-    """Counts connections. Nobody waits longer than a window of `quota.window.size.seconds`."""
+    """Counts connections, and computes waits of at most a window of `quota.window.size.seconds`."""
 
     def __init__(
         self, quotas: ClientQuotas, most_by_second: Callable[[], int], most_at_listener: Callable[[str], int]
@@ -25,7 +25,9 @@ class ConnectionRates:
         return Rate(self._quotas.samples, self._quotas.window_s * 1000)
 
     def refusal_delay_ms(self, address: str) -> int:
-        """0: a connection from there is welcome, and counted. Else the time in ms after which it has to be closed."""
+        """Counts a connection from the address and returns 0; else the ms after which it has to be closed,
+        uncounted.
+        """
         bound = self._quotas.connection_creation_rate.of_address(address)
         if bound is None:
             return 0
@@ -38,11 +40,11 @@ class ConnectionRates:
         return refusal_delay_ms
 
     def server_pause_ms(self) -> int:
-        """Counts a connection that was taken; for how long no other one is to be."""
+        """Counts an accepted connection; returns for how many ms no other one may be accepted."""
         return self._count_and_wait_ms(self._of_all, self._most_by_second())
 
     def listener_pause_ms(self, listener: str) -> int:
-        """The same of one listener."""
+        """As `pause_ms`, for one listener."""
         bound = self._most_at_listener(listener)
         if bound >= NO_RATE:
             return 0

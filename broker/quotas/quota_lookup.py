@@ -1,11 +1,11 @@
-"""Which quota holds for a user and a client id, and who shares it.
+"""Finds the quota for a user and a client id, and who shares it.
 
-The first of these that is set; `*` is the default of its kind:
+The first of these that is set counts; `*` is the default of its kind:
 
     user + client, user + *, user, * + client, * + *, *, client, client *
 
-A quota of a pair is shared by the connections of that user with that client id, one of a user by all of that user's,
-one of a client by all users with that client id. Source: KIP-55, Kafka 3.9 `ClientQuotaManager`.
+The connections of a user with a client id share a quota of that pair; all connections of a user share a quota of the
+user; all users with a client id share a quota of the client. Source: KIP-55, Kafka 3.9 `ClientQuotaManager`.
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ IP = "ip"
 _NOTHING: Mapping[str, float] = {}
 
 Entity = tuple[str, str]
-"""(user, client id), as they share a quota; "" for whichever."""
+"""The (user, client id) that share a quota; "" for any."""
 
 
 class Quota(NamedTuple):
-    """Who shares it, and how much they may take."""
+    """A quota: the entity that shares it, and the bound."""
 
     entity: Entity
     bound: float
 
 
 class QuotaTable:
-    """The quotas of one key, such as `producer_byte_rate`; a view of those of all keys, as there may be very many."""
+    """The quotas of one key, such as `producer_byte_rate`; a view of `quotas`, which may be very many."""
 
     def __init__(self, quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> None:
         self._quotas = quotas
@@ -43,7 +43,7 @@ class QuotaTable:
         return self._is_set
 
     def find(self, user: str, client_id: str) -> Quota | None:
-        """None: there is no limit."""
+        """The quota of this user and client id; None for no limit."""
         pair, of_user, of_client = (user, client_id), (user, ""), ("", client_id)
         for entity, names in (
             (pair, ((CLIENT_ID, client_id), (USER, user))),
@@ -68,14 +68,14 @@ class AddressQuotas:
         self._by_address = {
             canonical_address(name) if name else name: values[key]
             for ((kind, name), *_), values in quotas.items()
-            if kind == IP and key in values  # an address has quotas by itself
+            if kind == IP and key in values  # an address is never part of a pair
         }
 
     def __bool__(self) -> bool:
         return bool(self._by_address)
 
     def of_address(self, address: str) -> float | None:
-        """The quota of an address, or of all; None: there is no limit."""
+        """The quota of the address, or the default one; None for no limit."""
         for name in (*address_forms(address), None):
             bound = self._by_address.get(name)
             if bound is not None:

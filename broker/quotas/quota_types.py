@@ -1,11 +1,11 @@
-"""Which quotas there are, and for whom (Kafka 3.9 `ClientQuotaControlManager`).
+"""The quotas, and the entities that may have them (Kafka 3.9 `ClientQuotaControlManager`).
 
 | entity | quotas |
 |---|---|
 | user, client-id | producer_byte_rate, consumer_byte_rate (whole), request_percentage, controller_mutation_rate |
 | ip | connection_creation_rate (whole) |
 
-A user and a client id may be named together, an address only alone. A name of null is the default of its type.
+A quota may name a user and a client id together, but an address only alone. A null name is the default of its type.
 """
 
 import ipaddress
@@ -51,7 +51,7 @@ def check_entity(names: Mapping[str, str | None]) -> None:
         raise ApiError(f"{address!r} is neither an IP address nor a host name", ErrorCode.INVALID_REQUEST)
 
 
-def change_quotas(
+def quotas_after(
     entity: QuotaEntity, before: Mapping[str, float], operations: Mapping[str, float | None]
 ) -> dict[str, float]:
     """The quotas of an entity after the operations (None: remove). Raises ApiError INVALID_REQUEST."""
@@ -77,7 +77,7 @@ def _check_value(key: str, value: float, known: Mapping[str, int | None]) -> Non
 
 
 def _is_address(text: str) -> bool:
-    """Whether it can be an address or a host's name; names are not looked up."""
+    """Whether the text can be an address or a host name; names are not looked up."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -1,14 +1,17 @@
 """A rate over a sliding window, as Kafka measures it for quotas (`Rate`, `SampledStat`, `QuotaUtils` of Kafka 3.9).
 
-`samples` windows of `window_ms` are looked at; a window begins with the first value after the one before has ended. A
-young rate counts as if it were `samples - 1` windows old: until then a client may have all at once what these allow.
+A rate covers `samples` windows of `window_ms`; a window begins with the first value after the last window has ended. A
+young rate counts as if it were `samples - 1` windows old: a client may use at once what those allow.
 """
 
 from typing import Final
 
 LONGEST_WAIT_MS: Final = 3_600_000
-"""Nobody is made to wait longer. A response holds 2^31 - 1 ms, which a rate of 1 byte/s exceeds with a record of 3 MB
-(Kafka 3.9 cuts the number to 32 bits: a negative one makes nobody wait)."""
+"""The longest throttle time.
+
+The field holds 2^31 - 1 ms, which a rate of 1 byte/s exceeds with a record of 3 MB (Kafka 3.9 cuts the number to 32
+bits: with a negative one the client does not wait).
+"""
 
 
 def limit_wait_ms(wait_ms: float) -> int:
@@ -17,7 +20,7 @@ def limit_wait_ms(wait_ms: float) -> int:
 
 
 class _Sample:
-    """What was counted from `start_ms` on."""
+    """The sum of the values since `start_ms`."""
 
     __slots__ = ("last_ms", "start_ms", "value")
 
@@ -30,7 +33,7 @@ class _Sample:
 
 
 class Rate:
-    """Counts values, and says how long to wait until their rate is within a bound. Times in ms, rates by the second."""
+    """Counts values, and computes the wait until their rate is within a bound. Times in ms, rates by the second."""
 
     __slots__ = ("_current", "_most", "_samples", "_window_ms")
 
@@ -51,7 +54,9 @@ class Rate:
         sample.last_ms = now_ms
 
     def _next_sample(self, now_ms: int) -> _Sample:
-        self._current = (self._current + 1) % (self._most + 1)  # one more: the oldest may reach into the window
+        self._current = (self._current + 1) % (
+            self._most + 1
+        )  # one more sample, since the oldest may reach into the window
         if self._current == len(self._samples):
             self._samples.append(_Sample(now_ms))
         else:
@@ -59,12 +64,12 @@ class Rate:
         return self._samples[self._current]
 
     def measure(self, now_ms: int) -> float:
-        """By the second, with the roundings of Kafka's steps."""
+        """The rate by the second, rounded as Kafka rounds it."""
         span_s = self.span_ms(now_ms) / 1000
         return sum(sample.value for sample in self._samples) / span_s
 
     def span_ms(self, now_ms: int) -> int:
-        """The time that the rate is taken over."""
+        """The time over which the rate is measured."""
         for sample in self._samples:
             if now_ms - sample.last_ms >= self._most * self._window_ms:
                 sample.reset(now_ms)
@@ -73,7 +78,7 @@ class Rate:
         return max(1, elapsed_ms + max(0, missing) * self._window_ms)
 
     def excess_ms(self, bound: float, now_ms: int) -> int:
-        """How long to wait, without another value, until the rate is down at the bound; 0 where it is not above.
+        """The wait, without another value, until the rate is down at the bound; 0 where it is not above.
 
         At most LONGEST_WAIT_MS.
         """

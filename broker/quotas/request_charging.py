@@ -1,6 +1,6 @@
 """Charges one request to the quotas of its user and client id, and computes the throttle time.
 
-`UNLIMITED` stands where no quota is set. Of several quotas the one that makes wait longest counts.
+`UNLIMITED` is used where no quota is set. Of several quotas the one with the longest wait counts.
 """
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -10,27 +10,29 @@ from .usage_metrics import FETCH, MUTATION, PRODUCE, REQUEST
 
 
 class RequestQuota:
-    """No limits."""
+    """A request without limits; the base class of those with limits."""
 
     __slots__ = ()
 
     def fetch_limit(self, max_bytes: int) -> int:
-        """How much a fetch may answer: more than a whole window allows would have to wait for ever."""
+        """The most bytes that a fetch may return: more than a whole window allows would have to wait for ever."""
         return max_bytes
 
     def count_fetch(self, size_bytes: int) -> int:
-        """Counts what a fetch would answer. Returns the ms to wait first; above 0 nothing is counted or answered.
+        """Counts the bytes that a fetch would return; returns the ms to wait first.
 
-        One batch that is more than a whole window allows would wait for ever. A client that has taken nothing in this
-        window gets it, and waits afterwards (Kafka never answers it).
+        Above 0 nothing is counted or returned.
+
+        One batch that is larger than a whole window allows would wait for ever. A client that has used nothing in this
+        window gets it and waits afterwards (Kafka never returns it).
         """
         return 0
 
     def count_mutations(self, partitions: int, *, strict_from: int) -> None:
-        """Counts partitions that are to be made, or removed.
+        """Counts partitions that are to be created or deleted.
 
         Raises: ApiError THROTTLING_QUOTA_EXCEEDED in versions from `strict_from` on when the quota is used up; older
-        ones are served and wait.
+        versions are served and wait.
         """
 
 
@@ -38,7 +40,7 @@ UNLIMITED = RequestQuota()
 
 
 class LimitedRequest(RequestQuota):
-    """What a request of one user and client takes; `throttle_ms` is how long they have to wait after it."""
+    """Charges a request to the quotas of its user and client; `throttle_ms` is the wait after it."""
 
     __slots__ = ("_client_id", "_longest", "_quotas", "_user", "_version", "throttle_ms")
 
@@ -51,7 +53,7 @@ class LimitedRequest(RequestQuota):
         self.throttle_ms = 0
 
     def count_throttling(self) -> int:
-        """All of it has been counted: `throttle_ms`, for the metrics too."""
+        """Counts the throttle time in the metrics, after all else is counted; returns `throttle_ms`."""
         if self._longest is not None:
             self._quotas.usage.count_throttling(*self._longest, self.throttle_ms)
         return self.throttle_ms
@@ -73,7 +75,7 @@ class LimitedRequest(RequestQuota):
 
     def fetch_limit(self, max_bytes: int) -> int:
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
-        return max_bytes if quota is None else min(max_bytes, self._quotas.window_bytes(quota))
+        return max_bytes if quota is None else min(max_bytes, self._quotas.burst_bytes(quota))
 
     def count_fetch(self, size_bytes: int) -> int:
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
@@ -84,14 +86,14 @@ class LimitedRequest(RequestQuota):
         is_idle = rate.measure(now_ms) <= 0
         rate.record(size_bytes, now_ms)
         throttle_ms = self._note_wait(rate.excess_ms(quota.bound, now_ms), FETCH, quota.entity)
-        if throttle_ms and not (is_idle and size_bytes > self._quotas.window_bytes(quota)):
+        if throttle_ms and not (is_idle and size_bytes > self._quotas.burst_bytes(quota)):
             rate.record(-size_bytes, now_ms)
             return throttle_ms
         self._quotas.usage.count_bytes(FETCH, quota.entity, size_bytes)
         return 0
 
     def count_work(self, seconds: float) -> None:
-        """Counts the time that the request kept the broker busy; of that nobody waits longer than a window."""
+        """Counts the time that the request kept the broker busy; the wait for it is a window at most."""
         quota = self._quotas.request_percentage.find(self._user, self._client_id)
         if quota is not None:
             now_ms = self._quotas.clock.monotonic_ms()

@@ -1,5 +1,6 @@
-"""Tokens that come back at a rate, up to a burst; what takes more than there are leaves a debt (KIP-599, Kafka 3.9
-`TokenBucket`)."""
+"""Tokens that are refilled at a rate, up to a burst; taking more than there are leaves a debt (KIP-599, Kafka 3.9
+`TokenBucket`).
+"""
 
 from .rate import limit_wait_ms
 
@@ -19,7 +20,7 @@ class TokenBucket:
         self._tokens = min(self._burst_s * rate, self.tokens(rate, now_ms) - count)
 
     def tokens(self, rate: float, now_ms: int) -> float:
-        """How many there are at this rate by the second."""
+        """How many tokens there are now; `rate` is by the second."""
         burst = self._burst_s * rate
         before = burst if self._tokens is None else self._tokens
         self._tokens = min(burst, before + rate * (now_ms - self._updated_ms) / 1000)
@@ -27,6 +28,6 @@ class TokenBucket:
         return self._tokens
 
     def debt_ms(self, rate: float, now_ms: int) -> int:
-        """How long it takes until nothing is owed any more, at most LONGEST_WAIT_MS."""
+        """How long it takes until the debt is refilled, at most LONGEST_WAIT_MS."""
         tokens = self.tokens(rate, now_ms)
         return limit_wait_ms(-tokens / rate * 1000) if tokens < 0 else 0

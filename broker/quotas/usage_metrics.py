@@ -1,6 +1,6 @@
-"""What users and clients with a quota took, and how long they waited, as metrics.
+"""Metrics of what users and clients with a quota used, and how long they waited.
 
-A type is that of Kafka's beans, `kafka.server:type=Produce,user=…,client-id=…`.
+The label `type` is that of Kafka's beans, `kafka.server:type=Produce,user=…,client-id=…`.
 """
 
 from ..metrics.metrics import Metrics
@@ -22,7 +22,7 @@ class QuotaUsage:
         self._bytes.of(kind, *_labels(entity)).value += size_bytes
 
     def count_throttling(self, kind: str, entity: Entity, throttle_ms: int) -> None:
-        """By the quota that made them wait longest."""
+        """Counts the wait for the quota with the longest one."""
         self._throttle.of(kind, *_labels(entity)).value += throttle_ms / 1000
 
 

@@ -1,5 +1,5 @@
-"""The replicas of one broker in a cluster: what their leaders know of followers, and what followers fetch from leaders.
+"""The replicas of one broker in a cluster: leaders keep the progress of followers, followers fetch from leaders.
 
-Partition records of the controller enter, and what leaders have in their logs; appended batches, high watermarks and
-wishes for a new ISR leave. Followers call their leaders' objects instead of sending Fetch requests, by the same rules.
+The input is the controller's partition records and the leaders' logs; the output is appended batches, high watermarks
+and requests for a new ISR. Followers call their leaders' objects instead of sending Fetch requests, by the same rules.
 """

@@ -1,9 +1,9 @@
 """One fetch of a follower from its leader, by the rules of Fetch v17 without the bytes of the protocol.
 
-The leader reads what is asked for, then notes where the follower is; so an answer has the high watermark of before the
-fetch, and the follower's high watermark is one round late. Where the leader has nothing more, the answer says
-`is_parked`: the follower's next fetch counts as sent, and waits at the leader (`is_waiting`). The follower truncates
-where the logs part (KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`, `AbstractFetcherThread`.
+The leader reads the records, then notes the follower's offset: the answer has the high watermark from before the fetch,
+so the follower's is one round late. Where the leader has no more records, the answer says `is_parked`: the follower's
+next fetch counts as sent, and waits at the leader (`is_waiting`). The follower truncates where the logs diverge
+(KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`, `AbstractFetcherThread`.
 """
 
 from typing import NamedTuple
@@ -35,10 +35,10 @@ class ReplicaAnswer(NamedTuple):
     is_parked: bool = False
 
 
-def make_fetch(partition: ReplicatedPartition, follower: int) -> ReplicaFetch:
+def prepare_fetch(partition: ReplicatedPartition, follower: int) -> ReplicaFetch:
     """The next fetch of this follower. Raises DiskFault.
 
-    A log without epochs cannot tell where it parts from the leader's, so what lies above its high watermark goes.
+    A log without epochs cannot show where it diverges, so it is first truncated to its high watermark.
     """
     log = partition.log
     if log.epochs.latest == NO_EPOCH and log.log_end_offset > partition.high_watermark:
@@ -82,13 +82,13 @@ def answer_fetch(leader: ReplicatedPartition, ask: ReplicaFetch, max_bytes: int)
 def _note_fetch(
     leader: ReplicatedPartition, follower: Follower, offset: int, log_start_offset: int, *, has_records: bool
 ) -> bool:
-    """Notes how far the follower is, by its fetch; whether that is parked, since there is nothing new to answer."""
+    """Notes the follower's offset; returns whether its fetch is parked, since there is nothing new to answer."""
     high_watermark = leader.high_watermark
     leader.note_fetch(follower, offset, log_start_offset)
     follower.sent_high_watermark = high_watermark
     follower.is_waiting = not has_records and not log_start_offset < leader.log.log_start_offset <= high_watermark
     if follower.is_waiting:
-        leader.answer_if_watermark_is_old(follower)
+        leader.notify_if_watermark_is_old(follower)
     return follower.is_waiting
 
 
@@ -103,9 +103,9 @@ def apply_answer(partition: ReplicatedPartition, answer: ReplicaAnswer) -> None:
 
 
 def append_written_batch(partition: ReplicatedPartition, written: WrittenBatch) -> bool:
-    """Appends what the leader has just written, as the answer to a parked fetch: nothing reads the leader's log.
+    """Appends the leader's new batch as the answer to a parked fetch, without reading the leader's log.
 
-    False, and nothing is appended, where the follower is in another epoch, or this is not its next batch. Raises:
+    Returns False, without an append, where the follower is in another epoch or this is not its next batch. Raises:
     ApiError, DiskFault.
     """
     log, leader = partition.log, written.leader
@@ -116,8 +116,8 @@ def append_written_batch(partition: ReplicatedPartition, written: WrittenBatch) 
     return True
 
 
-def fetch_next(partition: ReplicatedPartition, leader: ReplicatedPartition, node_id: int) -> bool:
-    """The next fetch of a follower that has taken all there is; whether it is parked. Raises ApiError."""
+def park_next_fetch(partition: ReplicatedPartition, leader: ReplicatedPartition, node_id: int) -> bool:
+    """Sends the next fetch of a follower that has all records; returns whether it is parked. Raises ApiError."""
     follower, log = leader.followers.get(node_id), partition.log
     return follower is not None and _note_fetch(
         leader, follower, log.log_end_offset, log.log_start_offset, has_records=False
@@ -125,7 +125,9 @@ def fetch_next(partition: ReplicatedPartition, leader: ReplicatedPartition, node
 
 
 def _truncate_to_shared_end(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:
-    """Cuts the log where the leader's epoch ends; where that epoch is not known here, where the one before it ends."""
+    """Truncates the log at the end of the leader's epoch, or of the epoch before it if this log does not know that
+    one.
+    """
     log = partition.log
     own = log.end_offset_for_epoch(epoch)
     if own.epoch == NO_EPOCH:

@@ -1,8 +1,9 @@
-"""The follower side of a broker: fetches its partitions from their leaders, one step after the other.
+"""The follower side of a broker: fetches its partitions from their leaders, one after the other.
 
-Nothing polls. What a leader appends answers the fetch that is parked with it at once (`fetch_now`), so that a produce
-request with acks=all is settled in the turn of its append. All else makes a partition due: a new leader, a high
-watermark to tell, more than one fetch brings. A run takes all that is due; what comes meanwhile waits for the next one.
+Nothing polls. An append at the leader answers the parked fetch at once (`fetch_now`), so that a produce request with
+acks=all is settled in the turn of its append. Other events make a partition due: a new leader, a new high watermark,
+more records than one fetch returns. A run fetches all due partitions; those that become due meanwhile wait for the next
+run.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ from .fetch_between_replicas import (
     answer_fetch,
     append_written_batch,
     apply_answer,
-    fetch_next,
-    make_fetch,
+    park_next_fetch,
+    prepare_fetch,
     truncate_or_restart,
 )
 from .replicated_partition import ReplicatedPartition, WrittenBatch
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Fetcher:
-    """Keeps the followers of one broker up to date. `leader_of` gives the leader's replica, None if out of reach.
+    """Keeps the followers of one broker up to date. `leader_of` returns the leader's replica, None if out of reach.
 
     To simulate a slow follower, `delay_ms` delays each run, and `bytes_per_second` delays the next run by the time that
     the fetched bytes would take.
@@ -68,7 +69,7 @@ class Fetcher:
         self.fetch_soon(partition.key)
 
     def unfollow(self, key: Key) -> None:
-        """Fetches the partition no more."""
+        """Stops fetching the partition."""
         self._following.pop(key, None)
         self._due.pop(key, None)
 
@@ -79,7 +80,7 @@ class Fetcher:
         else:
             self._paused.add(key)
         for followed in tuple(self._following) if key is None else (key,):
-            self._stop_waiting(followed)
+            self._cancel_parked_fetch(followed)
 
     def resume(self, key: Key | None = None) -> None:
         """Fetches again what was paused."""
@@ -93,7 +94,7 @@ class Fetcher:
             self.fetch_soon(key)
 
     def stop(self) -> None:
-        """Fetches nothing any more."""
+        """Stops fetching all partitions."""
         self.pause()
         self._following.clear()
         self._due.clear()
@@ -101,17 +102,19 @@ class Fetcher:
             self._delay.cancel()
 
     def fetch_soon(self, key: Key) -> None:
-        """There is something for the partition."""
+        """Makes the partition due, for the next run."""
         if key in self._following and not self._is_paused(key):
             self._due[key] = None
             self._schedule()
 
     def fetch_now(self, key: Key, written: WrittenBatch | None) -> None:
-        """Handles the answer to the fetch that is parked with the leader, which has `written`, at once."""
+        """Handles the answer to the fetch that is parked at the leader; `written` is the leader's new batch, if there
+        is one.
+        """
         partition = self._following.get(key)
         if partition is None or self._is_paused(key):
             return
-        if self._is_slow or self._fetch(partition, written):
+        if self._is_slow or self._fetch_until_parked(partition, written):
             self.fetch_soon(key)
 
     @property
@@ -121,7 +124,7 @@ class Fetcher:
     def _is_paused(self, key: Key) -> bool:
         return self._pauses_all or key in self._paused
 
-    def _stop_waiting(self, key: Key) -> None:
+    def _cancel_parked_fetch(self, key: Key) -> None:
         partition = self._following.get(key)
         leader = None if partition is None else self._leader_of(partition)
         follower = None if leader is None else leader.followers.get(self._node_id)
@@ -135,27 +138,27 @@ class Fetcher:
         if self._is_slow:
             paying_ms = 1000 * self._unpaid_bytes / self.bytes_per_second if self.bytes_per_second else 0
             self._unpaid_bytes = 0
-            self._delay = self._clock.call_later(self.delay_ms + paying_ms, self._run)
+            self._delay = self._clock.call_later(self.delay_ms + paying_ms, self._fetch_due_partitions)
         else:
-            asyncio.get_running_loop().call_soon(self._run)
+            asyncio.get_running_loop().call_soon(self._fetch_due_partitions)
 
-    def _run(self) -> None:
+    def _fetch_due_partitions(self) -> None:
         self._is_scheduled = False
         due, self._due = self._due, {}
         for key in due:
             partition = self._following.get(key)
-            if partition is not None and not self._is_paused(key) and self._fetch(partition):
+            if partition is not None and not self._is_paused(key) and self._fetch_until_parked(partition):
                 self._due[key] = None
         if self._due:
             self._schedule()
 
-    def _fetch(self, partition: ReplicatedPartition, written: WrittenBatch | None = None) -> bool:
-        """Whether there may be more."""
+    def _fetch_until_parked(self, partition: ReplicatedPartition, written: WrittenBatch | None = None) -> bool:
+        """Fetches until the fetch is parked, STEPS_A_RUN times at most; returns whether there may be more."""
         try:
             if (
                 written is not None
                 and append_written_batch(partition, written)
-                and self._parks_again(partition, written)
+                and self._park_next_fetch(partition, written)
             ):
                 return False
             return all(self.fetch_once(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
@@ -164,21 +167,21 @@ class Fetcher:
             self.unfollow(partition.key)
             return False
 
-    def _parks_again(self, partition: ReplicatedPartition, written: WrittenBatch) -> bool:
-        """Sends the next fetch after what was written; whether that is parked."""
+    def _park_next_fetch(self, partition: ReplicatedPartition, written: WrittenBatch) -> bool:
+        """Sends the next fetch after an appended batch; returns whether it is parked."""
         try:
-            return fetch_next(partition, written.leader, self._node_id)
+            return park_next_fetch(partition, written.leader, self._node_id)
         except ApiError as error:
             log.warning("broker %d cannot fetch %s-%d: %s", self._node_id, *partition.key, error)
             return True
 
     def fetch_once(self, partition: ReplicatedPartition) -> bool:
-        """Whether there may be more, after one fetch. Raises what stands against writing to the follower's log."""
+        """Fetches once; returns whether there may be more. Raises: what writing to the follower's log raises."""
         leader = self._leader_of(partition)
         if leader is None:
             return False
         epoch = partition.leader_epoch
-        ask = make_fetch(partition, self._node_id)
+        ask = prepare_fetch(partition, self._node_id)
         try:
             answer = answer_fetch(leader, ask, self._max_bytes)
         except ApiError as error:
@@ -188,7 +191,7 @@ class Fetcher:
             if error.code not in UNSETTLED:
                 log.warning("broker %d cannot fetch %s-%d: %s", self._node_id, *partition.key, error)
             return False
-        if partition.leader_epoch != epoch or partition.is_leader:  # the fetch itself has brought an election about
+        if partition.leader_epoch != epoch or partition.is_leader:  # the fetch itself has caused an election
             return False
         apply_answer(partition, answer)
         if self.bytes_per_second:

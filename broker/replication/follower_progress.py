@@ -1,4 +1,4 @@
-"""What a leader knows of one follower.
+"""The progress of one follower, as its leader knows it.
 
     fetches from the leader's log end                      caught up at the time of this fetch
     fetches from the log end as it was at its last fetch   caught up at the time of that last fetch
@@ -13,7 +13,7 @@ UNKNOWN = -1
 class Follower:
     """One follower's offsets and times, renewed by its fetches.
 
-    `sent_high_watermark` is the high watermark that it was sent last.
+    `sent_high_watermark` is the high watermark in the last answer to it.
     """
 
     __slots__ = (
@@ -38,7 +38,7 @@ class Follower:
         self._leader_end_then = UNKNOWN
 
     def begin_epoch(self, leader_end: int, now_ms: int, *, is_in_sync: bool, is_new_leader: bool) -> None:
-        """A leader's epoch has begun: a follower in the ISR counts as caught up now, another as never caught up."""
+        """Begins a leader epoch: a follower in the ISR counts as caught up now, another one as never caught up."""
         self._caught_up_ms = self._fetched_ms = now_ms if is_in_sync else 0
         self._leader_end_then = leader_end
         self.is_waiting = False
@@ -48,7 +48,7 @@ class Follower:
             self._fetched_ms = 0
 
     def note_fetch(self, fetch_offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
-        """It asks for what comes from `fetch_offset` on, so it has all before."""
+        """Notes a fetch from `fetch_offset`, which shows that the follower has all records before that."""
         if fetch_offset >= leader_end:
             self._caught_up_ms = max(self._caught_up_ms, now_ms)
         elif fetch_offset >= self._leader_end_then:
@@ -59,13 +59,13 @@ class Follower:
         self._fetched_ms = now_ms
 
     def stop_waiting(self, now_ms: int) -> None:
-        """Its parked fetch is answered, or gone."""
+        """Ends the wait of its parked fetch, which is answered or cancelled."""
         if self.is_waiting:
             self.is_waiting = False
             self._caught_up_ms = self._fetched_ms = now_ms
 
     def lag_ms(self, now_ms: int) -> int:
-        """How long ago it was caught up."""
+        """How long ago it was last caught up."""
         return 0 if self.is_waiting else now_ms - self._caught_up_ms
 
     def is_caught_up(self, leader_end: int, now_ms: int, lag_time_max_ms: int) -> bool:

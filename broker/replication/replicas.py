@@ -1,6 +1,6 @@
-"""All replicas of one broker: whom they follow, who is woken when one grows, who leaves an ISR for lagging.
+"""All replicas of one broker: follows leaders, wakes followers, and shrinks the ISRs of lagging followers.
 
-Brokers of a cluster know each other here, by id (`peers`); one that was killed or is paused is out of reach.
+The brokers of a cluster find each other by id in `peers`; a killed or paused broker is out of reach.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ CHECKS_A_LAG = 2
 
 
 class Replicas:
-    """The replicas of one broker. `is_reachable`: other brokers get through to it."""
+    """The replicas of one broker. `is_reachable`: whether other brokers can reach it."""
 
     def __init__(self, core: "Core", controller: Controller, peers: "Mapping[int, Replicas]") -> None:
         self._core = core
@@ -55,7 +55,7 @@ class Replicas:
             epochs = partition.leader_epoch, partition.partition_epoch
             record = self._controller.alter_isr(self.node_id, partition.key, isr, *epochs)
             if record is not None and record.leader_epoch == partition.leader_epoch:
-                partition.apply(record)  # the answer reaches a leader even while no other change does
+                partition.apply(record)  # the leader gets this answer even while it gets no other change
 
     def notify_follower(self, follower: int, partition: ReplicatedPartition) -> None:
         peer = self._peers.get(follower)
@@ -73,19 +73,19 @@ class Replicas:
     # What the broker asks of its replicas
 
     def start(self) -> None:
-        """Looks from time to time who lags."""
+        """Starts the periodic look for lagging followers."""
         interval_ms = max(1, self.lag_time_max_ms // CHECKS_A_LAG)
         self._shrinking = Periodic("ISR", self._core.clock, self.shrink_isrs, interval_ms)
 
     async def stop(self) -> None:
-        """Follows nobody any more, and answers no follower."""
+        """Stops fetching, and answering followers."""
         self.is_reachable = False
         self.fetcher.stop()
         if self._shrinking is not None:
             await self._shrinking.stop()
 
     def follow_or_lead(self, partition: ReplicatedPartition) -> None:
-        """A new epoch has begun: fetches from its leader, or wakes the followers."""
+        """Begins a new leader epoch: fetches from the leader, or wakes the followers if this broker leads."""
         if partition.is_leader:
             self.fetcher.unfollow(partition.key)
             self._wake_followers(partition)
@@ -93,11 +93,11 @@ class Replicas:
             self.fetcher.follow(partition)
 
     def stop_following(self, partition: ReplicatedPartition) -> None:
-        """This broker has no replica of the partition any more: stops fetching it."""
+        """Stops fetching a partition that this broker no longer has a replica of."""
         self.fetcher.unfollow(partition.key)
 
     def pause(self) -> None:
-        """Does nothing for others until `resume`."""
+        """Stops fetching, and answering others, until `resume`."""
         self.fetcher.pause()
         self.is_reachable = False
 
@@ -108,7 +108,7 @@ class Replicas:
         self.fetcher.resume()
 
     async def shrink_isrs(self) -> None:
-        """Takes out of each ISR who lags for longer than `replica.lag.time.max.ms`."""
+        """Removes followers from each ISR that lag for longer than `replica.lag.time.max.ms`."""
         if self.is_reachable:
             turn = self._core.turns.begin()
             for partition in self._led_partitions():
@@ -117,13 +117,13 @@ class Replicas:
                 await turn.next()
 
     def find(self, key: tuple[str, int]) -> ReplicatedPartition | None:
-        """The replica here, if there is one."""
+        """This broker's replica, if there is one."""
         topic = self._core.cluster.topics.get(key[0])
         found = None if topic is None else topic.partitions.get(key[1])
         return found if isinstance(found, ReplicatedPartition) else None
 
     def _led_partitions(self) -> Iterator[ReplicatedPartition]:
-        """The partitions that are led here, one after the other; they may come and go meanwhile."""
+        """Yields the partitions that this broker leads; partitions may come and go meanwhile."""
         here = self._core.cluster.each_local_partition()
         return (each for each in here if isinstance(each, ReplicatedPartition) and each.is_leader)
 

@@ -1,16 +1,16 @@
-"""A replica: the partition as one broker of a cluster has it, leading or following.
+"""A replica: the partition at one broker of a cluster, which leads or follows.
 
 | event | leader | follower |
 |---|---|---|
 | a new record of the controller | an epoch begins at the log's end; followers start again | follows the new leader |
 | an append | the high watermark may move; waiting followers fetch | |
-| a follower's fetch | notes where it is; it may join the ISR; the high watermark may move | |
+| a follower's fetch | notes its offset; it may join the ISR; the high watermark may move | |
 | an answer to its fetch | | truncates, or appends and takes over the high watermark |
 | half of replica.lag.time.max.ms | followers that have lagged for longer than that setting leave the ISR | |
 
-The high watermark is the smallest log end of the ISR, and of others that are about to join it; it stands still while
-the ISR is smaller than min.insync.replicas (KAFKA-15583). A leader never lowers it, a follower that truncates does.
-Source: Kafka 3.9 `Partition`.
+The high watermark is the smallest log end of the ISR, and of caught-up followers that may join it. It does not move
+while the ISR is smaller than min.insync.replicas (KAFKA-15583). A leader never lowers it; a follower that truncates
+may. Source: Kafka 3.9 `Partition`.
 """
 
 from collections.abc import Mapping
@@ -53,29 +53,29 @@ class ReplicaHost(Protocol):
         ...
 
     def alter_isr(self, partition: "ReplicatedPartition", isr: tuple[int, ...]) -> None:
-        """Asks the controller for that ISR; the partition has heard of it when this returns, or it was refused."""
+        """Asks the controller for that ISR, and applies the answer before it returns; the change may be refused."""
         ...
 
     def notify_follower(self, follower: int, partition: "ReplicatedPartition") -> None:
-        """Has that broker fetch the partition from here, in a turn of its own."""
+        """Makes that broker fetch the partition from here, in a later turn of the loop."""
         ...
 
     def answer_parked_fetch(
         self, follower: int, partition: "ReplicatedPartition", written: WrittenBatch | None
     ) -> None:
-        """Answers the fetch that this broker has parked here; `written` is the new batch, if that is the cause.
+        """Answers the fetch that this follower has parked here; `written` is the new batch, if that is the cause.
 
-        When this returns it has fetched again, unless it is paused or slowed.
+        The follower has fetched again when this returns, unless it is paused or slowed.
         """
         ...
 
     def wake_waiting_requests(self, partition: "ReplicatedPartition") -> None:
-        """Tells clients that wait here: the high watermark has moved, or the leader."""
+        """Notifies waiting clients that the high watermark or the leader has changed."""
         ...
 
 
 class ReplicatedPartition(Partition):
-    """One replica of a partition. `followers` are known to its leader only."""
+    """One replica of a partition. Only the leader has `followers`."""
 
     __slots__ = ("_high_watermark", "_host", "_topic", "epoch_start", "followers", "partition_epoch")
 
@@ -102,7 +102,10 @@ class ReplicatedPartition(Partition):
         return self._high_watermark
 
     def check_knows_high_watermark(self) -> None:
-        """Until its epoch's start is committed a new leader does not know what is (KIP-207). Raises ApiError 78."""
+        """A new leader does not know the high watermark until that reaches the start of its epoch (KIP-207).
+
+        Raises ApiError OFFSET_NOT_AVAILABLE.
+        """
         if self.is_leader and self._high_watermark < self.epoch_start:
             raise ApiError(
                 f"{self.topic_name}-{self.index}: the high watermark of epoch {self.leader_epoch} is not known yet",
@@ -120,9 +123,10 @@ class ReplicatedPartition(Partition):
             raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
 
     def find_preferred_read_replica(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
-        """Of the in-sync followers in that rack that have the offset the one that is furthest, then the least behind.
+        """Of the in-sync followers in that rack that have the offset, the one with the largest end offset, then the
+        least lag.
 
-        None for the leader where it is in that rack, or nobody is (Kafka: `RackAwareReplicaSelector`).
+        None, for the leader, if it is in that rack or no such follower is (Kafka: `RackAwareReplicaSelector`).
         """
         if not self.is_leader or racks.get(self._host.node_id) == rack:
             return None
@@ -141,7 +145,7 @@ class ReplicatedPartition(Partition):
     # What the controller decides
 
     def apply(self, record: PartitionRecord) -> bool:
-        """Whether a new leader's epoch has begun. Raises DiskFault."""
+        """Applies a record of the controller; returns whether a new leader epoch has begun. Raises DiskFault."""
         if record.partition_epoch <= self.partition_epoch:
             return False
         begins, led_before = record.leader_epoch > self.leader_epoch, self.is_leader
@@ -176,20 +180,20 @@ class ReplicatedPartition(Partition):
     # What a leader does
 
     def append(self, prepared: PreparedAppend) -> AppendInfo:
-        if not self.is_leader:  # any more: it may have moved while the records were being prepared
+        if not self.is_leader:  # the leadership may have moved while the records were being prepared
             place = f"{self.topic_name}-{self.index}"
             raise ApiError(f"{place} is led by broker {self.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
         info = super().append(prepared)
         if info.last_offset >= 0 and not info.duplicate:
-            self._answer_waiting(WrittenBatch(self, self.leader_epoch, prepared, info.first_offset))
-            if self.is_leader:  # still: a follower's fetch may bring about that it is not
+            self._answer_parked_fetches(WrittenBatch(self, self.leader_epoch, prepared, info.first_offset))
+            if self.is_leader:  # a follower's fetch may have ended the leadership
                 self._raise_high_watermark()
         return info
 
     def wake_followers(self) -> None:
-        self._answer_waiting(None)
+        self._answer_parked_fetches(None)
 
-    def _answer_waiting(self, written: WrittenBatch | None) -> None:
+    def _answer_parked_fetches(self, written: WrittenBatch | None) -> None:
         now_ms = self._host.now_ms()
         for follower in self.followers.values():
             if follower.is_waiting:
@@ -197,7 +201,7 @@ class ReplicatedPartition(Partition):
                 self._host.answer_parked_fetch(follower.node_id, self, written)
 
     def note_fetch(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
-        """Notes where a follower is, by the offset that it asks for."""
+        """Notes a follower's fetch offset, which may expand the ISR and raise the high watermark."""
         before = follower.end_offset
         follower.note_fetch(fetch_offset, log_start_offset, self.log.log_end_offset, self._host.now_ms())
         self._expand_isr(follower)
@@ -243,11 +247,11 @@ class ReplicatedPartition(Partition):
             return
         self._high_watermark = lowest
         for follower in self.followers.values():
-            self.answer_if_watermark_is_old(follower)
+            self.notify_if_watermark_is_old(follower)
         self._host.wake_waiting_requests(self)
 
-    def answer_if_watermark_is_old(self, follower: Follower) -> None:
-        """Answers a waiting follower that has an older high watermark, with whatever else there is to send."""
+    def notify_if_watermark_is_old(self, follower: Follower) -> None:
+        """Makes a waiting follower fetch again if its high watermark is older."""
         if follower.is_waiting and follower.sent_high_watermark < self._high_watermark:
             self._host.notify_follower(follower.node_id, self)
 
@@ -266,7 +270,7 @@ class ReplicatedPartition(Partition):
             self._host.wake_waiting_requests(self)
 
     def truncate(self, offset: int) -> None:
-        """Drops what the leader does not have. Raises DiskFault."""
+        """Truncates the log to `offset`, and lowers the high watermark if need be. Raises DiskFault."""
         self.log.truncate_to(offset)
         self._lower_high_watermark()
 

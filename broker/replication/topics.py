@@ -1,6 +1,6 @@
-"""The topics of a broker in a cluster: what is changed here goes to the controller, what it decides comes back.
+"""The topics of a broker in a cluster: changes go to the controller, whose decisions come back.
 
-create, grow, configure_topic, delete -> the controller -> `sync` of every broker: topics, replicas and their roles
+create, grow, configure, delete -> the controller -> `update_image` of every broker: topics, replicas and their roles
 """
 
 import logging
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class ReplicatedTopics(Topics):
-    """Keeps one broker's image, logs and roles as the controller has decided."""
+    """Keeps one broker's image, logs and roles in line with the controller's decisions."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ReplicatedTopics(Topics):
         return [each.node_id for each in self.controller.brokers]
 
     def load(self) -> None:
-        """As of a single broker. Folders of deleted topics and of partitions that moved away are set aside."""
+        """As for a single broker. Folders of deleted topics and of partitions that moved away are set aside."""
         self.moves.remove_unfinished_copies()
         self._log_manager.accept_new_directories()
         self._checkpointed = self._log_manager.checkpoints.high_watermarks()
@@ -76,7 +76,7 @@ class ReplicatedTopics(Topics):
                 self._log_manager.set_aside_as_stray(opened)
         self.store.skip_producer_ids_below(1 + max(map(last_producer_id, self._log_manager.logs.values()), default=-1))
         self.store.save()
-        self.sync(self.controller.topics)
+        self.update_image(self.controller.topics)
         self._log_manager.new_logs.prepare_sync()()
 
     async def stop(self) -> None:
@@ -89,20 +89,20 @@ class ReplicatedTopics(Topics):
         planned: dict[str, StoredTopic] = {}
         for topic in new:
             try:
-                planned[topic.name] = self._plan(topic)
+                planned[topic.name] = self._plan_topic(topic)
             except ApiError as error:
                 drop_traceback(error)
                 failed[topic.name] = error
-        await self._commit(planned, failed)
+        await self._put_topics(planned, failed)
 
-    def _plan(self, new: NewTopic) -> StoredTopic:
+    def _plan_topic(self, new: NewTopic) -> StoredTopic:
         if new.name in self.controller.topics:
             raise ApiError(f"topic {new.name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
         assignment = new.assignment or self.controller.place_replicas(new.partitions, new.replication_factor)
-        records = self.controller.new_records(assignment)
+        records = self.controller.make_partition_records(assignment)
         return StoredTopic(topic_id=new.topic_id, configs=dict(new.overrides), replicas=records)
 
-    async def _commit(self, planned: Mapping[str, StoredTopic], failed: dict[str, ApiError]) -> None:
+    async def _put_topics(self, planned: Mapping[str, StoredTopic], failed: dict[str, ApiError]) -> None:
         try:
             self.controller.put_topics(planned)
             await self.sync_metadata()
@@ -113,7 +113,7 @@ class ReplicatedTopics(Topics):
         stored = self.controller.topics[topic.name]
         added = partitions - len(stored.replicas)
         lists = assignment or self.controller.place_replicas(added, len(stored.replicas[0].replicas))
-        records = stored.replicas + self.controller.new_records(lists)
+        records = stored.replicas + self.controller.make_partition_records(lists)
         self.controller.put_topics({topic.name: replace(stored, replicas=records)})
         await self.sync_metadata()
 
@@ -124,14 +124,14 @@ class ReplicatedTopics(Topics):
         self.controller.elect(name, index, Election.UNCLEAN if is_unclean else Election.PREFERRED)
 
     def reassign(self, name: str, index: int, replicas: tuple[int, ...] | None) -> None:
-        self.controller.record(name, index)
+        self.controller.partition_record(name, index)
         if replicas is not None:
             check_replica_lists([replicas], self.known_brokers)
         self.controller.reassign(name, index, replicas)
 
     def reassignments(self) -> dict[str, dict[int, PartitionRecord]]:
         found: dict[str, dict[int, PartitionRecord]] = {}
-        for (name, index), record in self.controller.records():
+        for (name, index), record in self.controller.partition_records():
             if record.is_being_reassigned:
                 found.setdefault(name, {})[index] = record
         return found
@@ -156,16 +156,16 @@ class ReplicatedTopics(Topics):
 
     # What the controller has decided
 
-    def sync(self, names: Iterable[str]) -> None:
-        """Brings the image of these topics, of the living brokers and of what else the store has up to date."""
-        self.cluster.brokers = self.controller.brokers.nodes()
+    def update_image(self, names: Iterable[str]) -> None:
+        """Updates the image: these topics, the living brokers, and dynamic settings."""
+        self.cluster.brokers = self.controller.brokers.living_nodes()
         if self.configuration.reload_stored_values():
             self._apply_dynamic_settings()
         super().notify_client_change()
         for name in tuple(names):
-            self._sync_topic(name)
+            self._update_topic(name)
 
-    def _sync_topic(self, name: str) -> None:
+    def _update_topic(self, name: str) -> None:
         stored, present = self.controller.topics.get(name), self.cluster.topics.get(name)
         if present is not None and (stored is None or stored.topic_id != present.topic_id):
             self._drop_topic(present)
@@ -178,7 +178,7 @@ class ReplicatedTopics(Topics):
             self._apply_settings(topic, self.configuration.usable_topic_settings(name, topic.overrides))
         is_news = len(stored.replicas) > len(topic.partitions)
         for index, record in enumerate(stored.replicas):
-            self._sync_partition(topic, index, record)
+            self._update_partition(topic, index, record)
         if is_news:
             self._notify_change(topic)
 
@@ -206,7 +206,7 @@ class ReplicatedTopics(Topics):
             self.replicas.stop_following(partition)
             self._delete_log(partition)
 
-    def _sync_partition(self, topic: Topic, index: int, record: PartitionRecord) -> None:
+    def _update_partition(self, topic: Topic, index: int, record: PartitionRecord) -> None:
         present = topic.partitions.get(index)
         begins = False
         if isinstance(present, ReplicatedPartition):
@@ -225,14 +225,14 @@ class ReplicatedTopics(Topics):
             self._begin_leader_epoch(topic.partitions[index])
 
     def _begin_leader_epoch(self, partition: Partition) -> None:
-        """A leader's epoch has begun."""
+        """Makes the replica follow or lead, and calls `on_epoch`."""
         if isinstance(partition, ReplicatedPartition):
             self.replicas.follow_or_lead(partition)
         for tell in self.on_epoch:
             tell(partition)
 
     def _open_replica(self, topic: Topic, index: int, record: PartitionRecord) -> Partition:
-        """The replica here; where its log cannot be made, a partition that says so."""
+        """Opens the replica here; returns an absent partition where its log cannot be made."""
         config = log_config_of(topic.settings)
         try:
             found = self._log_manager.logs.get((topic.name, index))

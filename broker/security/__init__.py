@@ -1,1 +1,1 @@
-"""What a client may do, and the SCRAM credentials that are stored for it."""
+"""Authorization of clients, and their stored SCRAM credentials."""

@@ -1,7 +1,8 @@
-"""What SCRAM answers for users that do not exist: a salt and iterations that look like those of users that do.
+"""Makes SCRAM credentials for users that do not exist: salt and iterations look like those of existing users.
 
-Without them a stranger learns who exists (Kafka refuses unknown users with the first message). A decoy is the same at
-each try, so it is made from the user's name and a secret, and looks like a stored credential, so one is its model.
+Without them a stranger could find out which users exist (Kafka refuses unknown users with the first message). A decoy
+has to be the same at each try, so it is made from the user's name and a secret. It has to look like a stored
+credential, so a stored one is its model.
 """
 
 import hashlib
@@ -12,15 +13,18 @@ from collections.abc import Mapping
 from ...protocol.scram import LEAST_ITERATIONS, ScramCredential, digest
 
 Credentials = Mapping[tuple[str, str], ScramCredential]
-"""By user and mechanism; where one changes there is another mapping."""
+"""The credentials by user and mechanism; each change makes a new mapping."""
 
 SALT_BYTES = 16
 _PURPOSE = b"stepdown: a salt for a user that does not exist"
 
 
 class DecoyCredentials:
-    """Makes decoys. The model is the stored credential whose user comes first; its key is the secret as well, so that
-    decoys stay the same over restarts. While nobody is stored the secret is random."""
+    """Makes decoys. The model is the stored credential of the first user by name.
+
+    Its key is also the secret, so that decoys stay the same over restarts. Without a stored credential the secret is
+    random.
+    """
 
     def __init__(self) -> None:
         self._stored: Credentials = {}
@@ -29,7 +33,7 @@ class DecoyCredentials:
 
     def make(self, user: str, mechanism: str, stored: Credentials) -> ScramCredential:
         """The decoy of a user; no password fits it."""
-        model = self._model(mechanism, stored)
+        model = self._find_model(mechanism, stored)
         secret = self._secret if model is None else hashlib.sha256(_PURPOSE + model.server_key).digest()
         seed = hmac.digest(secret, user.encode(), "sha512")
         return ScramCredential(
@@ -39,8 +43,10 @@ class DecoyCredentials:
             iterations=LEAST_ITERATIONS if model is None else model.iterations,
         )
 
-    def _model(self, mechanism: str, stored: Credentials) -> ScramCredential | None:
-        """One that is stored, always the same until it goes. All are looked through once after each change."""
+    def _find_model(self, mechanism: str, stored: Credentials) -> ScramCredential | None:
+        """The model, which stays the same until it is removed; a change makes it look through all credentials once at
+        most.
+        """
         if stored is not self._stored:
             self._stored = stored
             self._models = {

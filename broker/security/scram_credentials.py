@@ -1,7 +1,7 @@
-"""What is stored of the passwords of SCRAM users, and how it may change (KIP-554).
+"""The stored credentials of SCRAM users, and their changes (KIP-554).
 
-A client sends the salted password, never the password, and nothing of what is stored is ever told.
-Source: Kafka 3.9 `ScramControlManager`.
+A client sends the salted password, never the password. Stored keys are never sent to anybody. Source: Kafka 3.9
+`ScramControlManager`.
 """
 
 import secrets
@@ -21,7 +21,7 @@ MOST_ITERATIONS = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsertion:
-    """A password to set, by the code of its mechanism; None: there is none, or no such mechanism."""
+    """A password to set, by the code of its mechanism. `credential` is None for no password or no such mechanism."""
 
     user: str
     mechanism: int
@@ -30,7 +30,7 @@ class Upsertion:
 
     @classmethod
     def of_password(cls, user: str, mechanism: int, iterations: int, salt: bytes, salted: bytes) -> "Upsertion":
-        """What is kept of a salted password is worked out here, at 20 µs."""
+        """Computes the credential of a salted password, which takes 20 µs."""
         name = SCRAM_MECHANISMS.get(mechanism)
         credential = credential_of(name, salt, salted, iterations) if name and salted else None
         return cls(user=user, mechanism=mechanism, iterations=iterations, credential=credential)
@@ -55,7 +55,10 @@ class ScramCredentials:
         self._decoys = DecoyCredentials()
 
     def find_for_login(self, user: str, mechanism: str) -> LoginCredential:
-        """What is stored of a user, or a decoy. Both cost the same, so that time does not tell them apart."""
+        """The stored credential of a user, or a decoy.
+
+        Both take the same time, so that time does not show which it is.
+        """
         stored = self._store().state.scram_credentials
         decoy = self._decoys.make(user, mechanism, stored)
         known = stored.get((user, mechanism))
@@ -65,7 +68,7 @@ class ScramCredentials:
         return self._store().state.scram_credentials.get((user, mechanism))
 
     def users(self) -> list[str]:
-        """All who have a password."""
+        """The names of all users with a password."""
         return sorted({user for user, _ in self._store().state.scram_credentials})
 
     def describe(self, user: str) -> list[tuple[int, int]]:
@@ -74,7 +77,7 @@ class ScramCredentials:
         return [(code, credential.iterations) for code, credential in known if credential is not None]
 
     async def alter_in_turns(self, changes: Sequence[Change], turn: Turn) -> dict[str, ApiError | None]:
-        """As `alter`; others have the loop until all are written. Raises: DiskFault."""
+        """As `alter`, but encodes the changes in turns before it writes them. Raises: DiskFault."""
         encoded = PreencodedChanges()
         credentials = {
             (each.user, SCRAM_MECHANISMS[each.mechanism]): each.credential
@@ -88,8 +91,11 @@ class ScramCredentials:
     def alter(
         self, changes: Sequence[Change], *, sync: bool = False, encoded: PreencodedChanges | None = None
     ) -> dict[str, ApiError | None]:
-        """By user what went wrong, None where all went well. A user who is named twice is not changed at all. The
-        changes are on the disk with `sync`, else the caller sees to that.
+        """Applies the changes; returns the error of each user, None for success.
+
+        A user who is named twice is not changed at all.
+
+        With `sync` the changes are on the disk when it returns; else the caller syncs.
 
         Raises: DiskFault.
         """
@@ -119,7 +125,7 @@ class ScramCredentials:
         return errors
 
     def set_passwords(self, users: Sequence[tuple[str, str]]) -> None:
-        """Has users log in by these passwords, by each mechanism. Raises: DiskFault."""
+        """Sets the passwords of users, for each mechanism. Raises: DiskFault."""
         for code, mechanism in SCRAM_MECHANISMS.items():
             salt = secrets.token_bytes(16)
             self.alter(

@@ -1,8 +1,7 @@
-"""What a request may do: the authorizer, asked on behalf of its sender.
+"""The permissions of one request: asks the authorizer for its sender.
 
-`EVERYTHING` stands where there is no authorizer. What a client asked for itself and is denied goes to the log, as
-Kafka's `kafka.authorizer.logger` has it, in lines of limited number; what is only looked through, as for a list of all
-topics, does not.
+`EVERYTHING` is used without an authorizer. Denials of what the client named itself are logged as by Kafka's
+`kafka.authorizer.logger`, in a limited number of lines; denials in listings, such as of all topics, are not logged.
 """
 
 import logging
@@ -44,7 +43,7 @@ OPERATIONS = {
         AclOperation.IDEMPOTENT_WRITE,
     ),
 }
-"""What there is to do with a resource (Kafka 3.9 `AclEntry.supportedOperations`)."""
+"""The operations on each type of resource (Kafka 3.9 `AclEntry.supportedOperations`)."""
 
 
 def _bit_field(operations: Iterable[AclOperation]) -> int:
@@ -53,29 +52,29 @@ def _bit_field(operations: Iterable[AclOperation]) -> int:
 
 ALL_OPERATIONS = {kind: _bit_field(operations) for kind, operations in OPERATIONS.items()}
 NOT_ASKED = -(1 << 31)
-"""In the place of a bit field that the client did not ask for."""
+"""The value of a bit field that the client did not ask for."""
 
 MOST_NAME_LOGGED = 300
-"""Characters; topics have 249 at most, other names that clients make up 32,767."""
+"""The most characters of a logged name: topics have 249 at most, but other names of clients up to 32,767."""
 
 log = logging.getLogger(__name__)
 
 
 class Access:
-    """Everything is allowed."""
+    """Permissions that allow everything; the base class of restricted ones."""
 
     __slots__ = ()
 
     def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
-        """Whether it is allowed; a denial is logged."""
+        """Whether the operation is allowed; a denial is logged."""
         return True
 
     def may_see(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
-        """As `may`, for what the client did not name itself: not logged."""
+        """As `may`, for a resource that the client did not name itself: a denial is not logged."""
         return True
 
     def may_some(self, operation: AclOperation, kind: ResourceType) -> bool:
-        """Whether it is allowed for any resource of that type."""
+        """Whether the operation is allowed on any resource of that type."""
         return True
 
     def ensure_allows(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME) -> None:
@@ -92,8 +91,10 @@ EVERYTHING = Access()
 
 
 class RestrictedAccess(Access):
-    """What the authorizer allows to one request. Answers are kept: the same question has the same answer, and a denial
-    is logged once."""
+    """The authorizer's decisions for one request.
+
+    They are cached, so that a decision never changes and a denial is logged once.
+    """
 
     __slots__ = ("_authorizer", "_denied", "_host", "_known", "_lines", "_principal", "_request")
 
@@ -135,7 +136,9 @@ class RestrictedAccess(Access):
 
 
 def cluster_operations(access: Access, is_asked: bool) -> int:
-    """What may be done with the cluster, as far as the client asks and may know: 0 without DESCRIBE."""
+    """The bit field of allowed operations on the cluster; 0 without DESCRIBE, NOT_ASKED where the client did not
+    ask.
+    """
     if not is_asked:
         return NOT_ASKED
     may_know = access.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -143,5 +146,5 @@ def cluster_operations(access: Access, is_asked: bool) -> int:
 
 
 def make_denial(operation: AclOperation, kind: ResourceType, name: str) -> ApiError:
-    """The error that says so."""
+    """The error for a denied operation."""
     return ApiError(f"{operation.name} is not allowed on {kind.name} {name}", CODES[kind])

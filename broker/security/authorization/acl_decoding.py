@@ -1,4 +1,4 @@
-"""Access rules and filters out of the codes in requests; a code that is not known is UNKNOWN, as in Kafka."""
+"""Decodes ACLs and filters from the codes in requests; an unknown code becomes UNKNOWN, as in Kafka."""
 
 from enum import IntEnum
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ E = TypeVar("E", bound=IntEnum)
 
 
 def decode_acl(creation: Any, pattern_type: int) -> Acl:
-    """The rule that CreateAcls has; not checked."""
+    """The ACL of a CreateAcls request, not checked yet."""
     return Acl(
         resource_type=_decode(ResourceType, creation.resource_type),
         resource_name=creation.resource_name,
@@ -23,7 +23,7 @@ def decode_acl(creation: Any, pattern_type: int) -> Acl:
 
 
 def decode_filter(asked: Any) -> AclFilter:
-    """The filter that DescribeAcls and DeleteAcls have. Raises ApiError INVALID_REQUEST when a code is not known."""
+    """The filter of a DescribeAcls or DeleteAcls request. Raises ApiError INVALID_REQUEST when a code is not known."""
     wanted = AclFilter(
         resource_type=_decode(ResourceType, asked.resource_type_filter),
         resource_name=asked.resource_name_filter,

@@ -1,5 +1,6 @@
-"""The access rules that are stored: which there are, which come, which go. Written first, then in force; who answers
-syncs before.
+"""The stored ACLs: finds, adds and removes them.
+
+Changes are written first, then in force; the caller syncs before it answers.
 
 Source: Kafka 3.9 `AclControlManager`, `ResourcePatternFilter`, `AccessControlEntryFilter`.
 """
@@ -27,7 +28,7 @@ from ....storage.metadata.metadata_store import MetadataStore
 from ....storage.metadata.preencoded_changes import PreencodedChanges
 
 _ORDER = attrgetter(*ACL_FIELDS)
-"""As rules compare, in a tenth of the time."""
+"""Sorts as rules compare, in a tenth of the time."""
 SORTED_AT_ONCE = 1_000
 
 
@@ -40,7 +41,7 @@ class Acls:
         self._changes = asyncio.Lock()
 
     async def find(self, wanted: AclFilter, turn: Turn) -> list[Acl]:
-        """The rules that the filter matches, by resource; others have the loop meanwhile."""
+        """The rules that match the filter, by resource; works in turns."""
         runs: list[list[Acl]] = [[]]
         for acl in tuple(self._store.state.acls):
             if matches(wanted, acl):
@@ -63,7 +64,7 @@ class Acls:
         self._replace({acl: uuid4() for acl in acls} | self._copy_acls())
 
     async def add_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
-        """The same for very many: others have the loop until all are written. Raises DiskFault."""
+        """As `add`, for very many rules: encodes them in turns before it writes. Raises DiskFault."""
         new: dict[Acl, UUID] = {}
         for acl in acls:
             new[acl] = uuid4()
@@ -72,7 +73,7 @@ class Acls:
             await self._replace_in_turns(new | self._copy_acls(), turn)
 
     async def remove_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
-        """Removes rules; others have the loop until all are written. Raises DiskFault."""
+        """Removes rules; encodes the rest in turns before it writes. Raises DiskFault."""
         async with self._changes:
             left = self._copy_acls()
             for acl in acls:
@@ -97,7 +98,7 @@ class Acls:
 
 
 def check_acl(acl: Acl) -> None:
-    """Raises ApiError INVALID_REQUEST when nobody could mean such a rule."""
+    """Raises ApiError INVALID_REQUEST for a rule that makes no sense."""
     for wrong, fault in (
         (acl.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY), "a rule needs a type of resource"),
         (acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED), "a pattern is literal or prefixed"),
@@ -115,7 +116,7 @@ def check_acl(acl: Acl) -> None:
 
 
 def matches(wanted: AclFilter, acl: Acl) -> bool:
-    """Whether the filter means the rule."""
+    """Whether the rule matches the filter."""
     return (
         wanted.resource_type in (ResourceType.ANY, acl.resource_type)
         and wanted.pattern_type in (PatternType.ANY, PatternType.MATCH, acl.pattern_type)

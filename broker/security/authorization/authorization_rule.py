@@ -1,8 +1,8 @@
 """The authorization rule of an API: the operation and resource for which a request needs permission.
 
-`whole`: without it the request fails. `items`: parts of the request that stand or fall by themselves; those that are
-not allowed are refused, in the API's own form, beside the answers to the others. About what only they know, handlers
-ask for themselves, through `Call.access`.
+`whole`: a request without these permissions fails as a whole. `items`: parts of the request that are checked one by
+one; those that are not allowed get the API's error, the others their answers. Handlers check what only they know,
+through `Call.access`.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,16 @@ from ....protocol.errors import ApiError
 from .access import Access
 
 Check = Callable[[Access, Any, int], ApiError | None]
-"""What is wrong with a request of that version; None: it may go on."""
+"""The error of a request in that version; None: it may go on."""
 Judge = Callable[[Any], ApiError | None]
-"""What is wrong with an item."""
+"""The error of an item; None: it is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizedItems:
-    """Parts of a request: the field that has them, the field of the response that answers them, and who judges them."""
+    """Parts of a request: their field, the field of their answers in the response, and the function that judges
+    them.
+    """
 
     field: str
     answers: str
@@ -29,7 +31,10 @@ class AuthorizedItems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationRule:
-    """What is checked before a handler; the first check that fails counts. `asks`: what the handler asks for itself."""
+    """The checks before a handler; the first that fails counts.
+
+    `asks`: the permissions that the handler itself checks.
+    """
 
     whole: tuple[Check, ...] = ()
     items: AuthorizedItems | None = None

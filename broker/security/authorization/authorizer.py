@@ -1,4 +1,4 @@
-"""Whether somebody may do something: `StandardAuthorizer` of Kafka 3.9, without its loading phase.
+"""Decides whether a principal may do something: `StandardAuthorizer` of Kafka 3.9, without its loading phase.
 
 In this order:
 1. `super.users` may do everything.
@@ -8,9 +8,9 @@ In this order:
 4. If any rule applies to the resource: no.
 5. What `allow.everyone.if.no.acl.found` says.
 
-A rule applies to a resource of its type with its name, to all of them (`*`), or to those whose names begin with it. It
-matches if the principal is its own or it says `User:*`, the host is its own or it says `*`, and the operation is its
-own or it says ALL. Hosts are compared as addresses, not as texts (Kafka compares texts).
+A rule applies to the resource of its type with its name, to all resources (`*`), or to those whose names begin with its
+name. It matches if its principal is that of the request or `User:*`, its host that of the request or `*`, and its
+operation that of the request or ALL. Hosts are compared as addresses, not as texts (Kafka compares texts).
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ IMPLIED_BY = {
     ),
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}),
 }
-"""Operations that, allowed, allow another one too."""
+"""By operation, the operations whose permission includes it."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Index:
 
 
 class Authorizer:
-    """The rules in force. `super_users` as principals are written: `User:alice`."""
+    """Decides by the rules in force. `super_users` are principals such as `User:alice`."""
 
     def __init__(self, super_users: frozenset[str], *, allows_without_acls: bool, acls: Iterable[Acl] = ()) -> None:
         self.super_users = super_users
@@ -50,7 +50,7 @@ class Authorizer:
         self.replace(dict.fromkeys(acls))
 
     def replace(self, acls: Mapping[Acl, object]) -> None:
-        """These rules hold from now on, and no others. What changed costs, not what is there."""
+        """Puts these rules into force in place of all others; takes time for each changed rule only."""
         if acls is self._acls:
             return
         before, self._acls = self._acls, acls
@@ -67,7 +67,7 @@ class Authorizer:
             index.lengths = tuple({len(name) for name in index.prefixed})
 
     def _rules_by_name(self, acl: Acl) -> dict[str, list[Acl]]:
-        """The rules of the kind of this one, which may be among them."""
+        """The rules by name of the same resource and pattern type as this one."""
         index = self._indexes[acl.resource_type]
         return index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
 
@@ -81,7 +81,7 @@ class Authorizer:
         enough = IMPLIED_BY.get(operation, (operation,))
         hosts = (WILDCARD, *address_forms(host))
         has_rules = is_allowed = False
-        for acl in self._applicable(kind, name):
+        for acl in self._applicable_rules(kind, name):
             has_rules = True
             if acl.principal not in (who, ANY_USER) or acl.host not in hosts:
                 continue
@@ -92,7 +92,7 @@ class Authorizer:
                 is_allowed = True
         return is_allowed if has_rules else self.allows_without_acls
 
-    def _applicable(self, kind: ResourceType, name: str) -> Iterator[Acl]:
+    def _applicable_rules(self, kind: ResourceType, name: str) -> Iterator[Acl]:
         index = self._indexes.get(kind)
         if index is None:
             return
@@ -104,16 +104,16 @@ class Authorizer:
                 yield from index.prefixed.get(name[:length], ())
 
     def allows_some(self, principal: KafkaPrincipal, host: str, operation: AclOperation, kind: ResourceType) -> bool:
-        """Whether the principal may do this to any resource of a type (KIP-679), as far as rules tell.
+        """Whether the principal may do this to any resource of a type (KIP-679), as far as the rules show.
 
-        As in Kafka (`Authorizer.authorizeByResourceType`), operations that imply it do not count here, and somebody
-        who may do it to a name without rules may.
+        As in Kafka (`Authorizer.authorizeByResourceType`), operations that imply it do not count here, but it is enough
+        to be allowed for a name without rules.
         """
         if self.allows(principal, host, operation, kind, "hardcode"):
             return True
         allowed: list[Acl] = []
         denied: set[tuple[PatternType, str]] = set()
-        for acl in self._matching(str(principal), host, operation, kind):
+        for acl in self._matching_rules(str(principal), host, operation, kind):
             if acl.permission_type is PermissionType.ALLOW:
                 allowed.append(acl)
             else:
@@ -122,8 +122,8 @@ class Authorizer:
             return False
         return any(not _is_covered(acl, denied) for acl in allowed)
 
-    def _matching(self, who: str, host: str, operation: AclOperation, kind: ResourceType) -> Iterator[Acl]:
-        """Rules of that type, whatever their names, that say something about this principal and operation."""
+    def _matching_rules(self, who: str, host: str, operation: AclOperation, kind: ResourceType) -> Iterator[Acl]:
+        """Yields the rules of that type, of any name, that match this principal, host and operation."""
         index = self._indexes.get(kind, _Index())
         hosts = (WILDCARD, *address_forms(host))
         for by_name in (index.literal, index.prefixed):
@@ -143,7 +143,7 @@ def _with_canonical_host(acl: Acl) -> Acl:
 
 
 def _is_covered(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:
-    """Whether what the rule allows is all denied, by the same name or by a prefix of it."""
+    """Whether all that the rule allows is denied, by the same name or by a prefix of it."""
     name = acl.resource_name
     if acl.pattern_type is PatternType.LITERAL:
         if name == WILDCARD:

@@ -429,7 +429,7 @@ async def test_a_reassigned_partition_moves_with_its_records(cluster: BrokerClus
     cluster.brokers[2].topics.reassign("m", 0, (3,))
     assert list(cluster.brokers[2].topics.reassignments()) == ["m"]
     await settle()
-    record = cluster.controller.record("m", 0)
+    record = cluster.controller.partition_record("m", 0)
     assert (record.replicas, record.isr, record.leader, record.is_being_reassigned) == ((3,), (3,), 3, False)
     assert values_in((await fetched(cluster.brokers[3], "m")).records) == {0: "a", 1: "b"}
     assert (await fetched(cluster.brokers[1], "m")).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -407,13 +407,13 @@ async def test_an_append_looks_at_its_own_partition_of_a_parked_fetch(
         waiting = asyncio.create_task(reader.send(request, 11))
         await parked(broker)
         looked: list[int] = []
-        read_one = fetch_read._read
+        read_one = fetch_read._read_partition
 
         def counted(cluster: Any, reading: Any, *rest: Any) -> None:
             looked.append(reading.interest.index)
             read_one(cluster, reading, *rest)
 
-        monkeypatch.setattr(fetch_read, "_read", counted)
+        monkeypatch.setattr(fetch_read, "_read_partition", counted)
         await produce(writer, "t", build_batch(records(1)), 7)
         await produce(writer, "t", build_batch(records(1)), 3)
         assert looked == [7, 3]

@@ -110,7 +110,7 @@ async def test_tapes_and_what_they_keep_are_bounded(broker: Broker, client: RawC
     found = await ask(tapes, "limit=200&after=1")
     assert (len(found["rows"]), found["total"], found["missed"]) == (200, MOST_KEPT + 5, MOST_KEPT + 4 - 200)
     (tape,) = [each for wanted, each in tapes._tapes.items() if not wanted.client]
-    assert len(tape.after(0, 10 * MOST_KEPT)) == MOST_KEPT
+    assert len(tape.rows_after(0, 10 * MOST_KEPT)) == MOST_KEPT
 
 
 async def test_of_a_stream_too_fast_to_be_read_few_requests_are_looked_at(
@@ -136,14 +136,14 @@ async def test_a_request_of_many_topics_costs_no_more_than_the_first_ones(
     broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at = []
-    walk = request_tape._walk
+    walk = request_tape._walk_structs
 
     def counted(item: object, array: str = "") -> Any:
         for each in walk(item, array):
             looked_at.append(each)
             yield each
 
-    monkeypatch.setattr(request_tape, "_walk", counted)
+    monkeypatch.setattr(request_tape, "_walk_structs", counted)
     tapes = RequestTapes(broker)
     await ask(tapes)
     names = [f"t{number}-{'x' * 240}" for number in range(2000)]
