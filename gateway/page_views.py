@@ -98,7 +98,7 @@ class PageViews:
         own = LOGIN_HELP if self.upstream.login_fault else UPSTREAM_HELP
         without = "broker without a port here" if len(ports) == 1 else "brokers without a port here"
         return [
-            {"what": what, "count": len(faults), "names": faults[:MOST_FAULTS], "help": advice}
+            {"what": what, "count": len(faults), "names": faults[:MOST_FAULTS], "help": advice, "view": ""}
             for what, faults, advice in (
                 ("fault that keeps clients from the cluster", cluster, own),
                 (without, ports, PORTS_HELP),

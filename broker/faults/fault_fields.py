@@ -45,7 +45,7 @@ def make_fault(values: Mapping[str, Any]) -> Fault:
         try:
             parsed[name] = known[name].metadata["parser"](value)
         except ValueError as fault:
-            raise WrongFault(f"{name}: expected {fault}, found {value!r}{_suggest_value(name, value)}") from None
+            raise WrongFault(f"{name}: expected {fault}, found {value!r}{suggest_value(name, value)}") from None
     missing = [name for name, each in known.items() if each.default is MISSING and name not in parsed]
     if missing:
         raise WrongFault(f"a fault of kind {kind} needs {', '.join(missing)}")
@@ -96,7 +96,7 @@ def _api_name(key: ApiKey) -> str:
     return "".join(part.capitalize() for part in key.name.split("_"))
 
 
-def _suggest_value(field: str, value: Any) -> str:
+def suggest_value(field: str, value: Any) -> str:
     """Suggests an API or an error code for a wrong name, which may be the beginning of one."""
     if field != "api" and isinstance(value, str) and value in NAMES_OF_VALUES["api"]:
         return f"; say api={value!r}"

@@ -113,8 +113,8 @@ class Overview:
         services = self._state.services
         rows = [
             describe_budget("requests", services.request_memory),
-            describe_budget("long answers", services.answer_memory),
-            describe_budget("unread answers", services.unread_answers),
+            describe_budget("responses over 64 KiB", services.answer_memory),
+            describe_budget("unread responses", services.unread_answers),
             describe_budget("conversion", services.conversion_budget),
         ]
         resident = [

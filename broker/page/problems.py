@@ -1,12 +1,14 @@
 """Problems of a broker, each with a command or setting that helps."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...network.clients.software import GUESS, Software
 from ...network.loop_watch import OTHER
 from ...network.turn import Turn
+from ...protocol.api import API, ApiKey
+from .fault_control import open_control
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -16,10 +18,11 @@ MOST_NAMES = 10
 
 @dataclass(slots=True)
 class Problem:
-    """A problem of `count` things; `names` has the first of them."""
+    """Something that is wrong with `count` things, of which the first are named; `view` shows all of them."""
 
     what: str
     help: str
+    view: str = ""
     count: int = 0
     names: list[str] = field(default_factory=list)
 
@@ -29,8 +32,8 @@ class Problem:
             self.names.append(name)
 
     def document(self) -> dict[str, Any]:
-        """The problem as the overview shows it."""
-        return {"what": self.what, "count": self.count, "names": self.names, "help": self.help}
+        """As the overview shows it."""
+        return {"what": self.what, "count": self.count, "names": self.names, "help": self.help, "view": self.view}
 
 
 async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]]:
@@ -38,19 +41,23 @@ async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]
     found = [
         *await _check_topics(services, turn),
         _check_directories(services),
-        _check_clients(services),
+        await _check_clients(services, turn),
         _check_loop(services),
         _check_waiting(services),
+        *await _check_control(services),
     ]
     return [problem.document() for problem in found if problem.count]
 
 
 async def _check_topics(services: "Services", turn: Turn) -> Iterable[Problem]:
-    offline = Problem("partitions without a leader", "stepdown topics describe TOPIC, and the log of the broker")
-    behind = Problem("partitions with replicas that are not in sync", "stepdown topics describe TOPIC")
+    offline = Problem(
+        "partitions without a leader", "stepdown topics describe TOPIC, and the log of the broker", "topics"
+    )
+    behind = Problem("partitions with replicas that are not in sync", "stepdown topics describe TOPIC", "topics")
     unknown = Problem(
         "topics whose settings are not known, nothing of them is deleted or compacted",
         "stepdown topics adopt TOPIC --defaults --dry-run, see docs/directories.md",
+        "topics",
     )
     for topic in tuple(services.cluster.topics.values()):
         if topic.settings.stepdown_settings_unknown:
@@ -72,17 +79,21 @@ def _check_directories(services: "Services") -> Problem:
     return failing
 
 
-def _check_clients(services: "Services") -> Problem:
+async def _check_clients(services: "Services", turn: Turn) -> Problem:
     old = Problem(
-        "requests in versions that Kafka 3.9 marks deprecated, by software", "stepdown clients --http HOST:PORT"
+        "requests in versions that Kafka 3.9 marks deprecated, by client",
+        "stepdown clients --http HOST:PORT",
+        "clients",
     )
-    by_software: dict[str, int] = {}
-    for (*_, name, version), count in services.metrics.deprecated_requests.rows():
-        told = Software(name.removesuffix(GUESS), version.removesuffix(GUESS), is_guess=name.endswith(GUESS))
-        if not told.is_own:
-            by_software[str(told)] = by_software.get(str(told), 0) + int(count)
-    for software, count in sorted(by_software.items(), key=lambda item: -item[1]):
-        old.add(software, count)
+    counts = []
+    for client in services.clients:
+        asked = client.requests.items()
+        count = sum(count for (key, version), count in asked if API[ApiKey(key)].is_deprecated(version))
+        if count and not client.software.is_own:
+            counts.append((count, f"{client.client_id or '(no client id)'} ({client.software}), {count}"))
+        await turn.next()
+    for count, name in sorted(counts, reverse=True):
+        old.add(name, count)
     return old
 
 
@@ -99,3 +110,29 @@ def _check_waiting(services: "Services") -> Problem:
     if services.conversion_budget.waiting_count:
         waiting.add("conversion", services.conversion_budget.waiting_count)
     return waiting
+
+
+async def _check_control(services: "Services") -> Iterable[Problem]:
+    """What a test does to the broker; without its fields where the control port asks for a token."""
+    armed = Problem("armed faults", "stepdown faults reset", "faults")
+    stands = Problem("clock that stands", "stepdown clock resume", "faults")
+    if services.control is not None:
+        _, found = await services.control.handle("GET", "faults", {})
+        for each in found["faults"]:
+            if each["state"] == "armed":
+                armed.add(_name_fault(each["fault"]) if open_control(services) else f"fault {each['id']}")
+        _, clock = await services.control.handle("GET", "clock", {})
+        if clock["paused"]:
+            stands.add("clock")
+    return armed, stands
+
+
+def _name_fault(fields: dict[str, Any]) -> str:
+    """As on the command line."""
+    return " ".join(f"{name}={_write_value(value)}" for name, value in fields.items())
+
+
+def _write_value(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)

@@ -54,6 +54,7 @@ class RecordReading:
             rows, position = await self._read(partition, start, end, limit)
         return {
             "rows": rows,
+            "first": start,
             "next": position if position < end else None,
             "position": position,
             "start_offset": partition.log.log_start_offset,

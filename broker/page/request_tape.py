@@ -12,11 +12,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from ...network.page.page_query import PageQuery
+from ...network.page.page_query import PageQuery, QueryFault
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import error_name
 from ..dispatch.call import TESTS_CLIENT_ID
 from ..faults.error_responses import CODES
+from ..faults.fault_fields import suggest_value
+from ..faults.field_parsers import parse_apis
 from ..faults.request_topics_and_groups import arrays_of_structs, topic_of
 from ..quotas.token_bucket import TokenBucket
 
@@ -51,11 +53,11 @@ class TapeFilter:
 
 
 class Tape:
-    """Counts the requests that passed one filter, and keeps the rows of the latest, each with its number."""
+    """Counts the requests that passed one filter, and the others; keeps the rows of the latest, with numbers."""
 
     def __init__(self) -> None:
         self.asked_s = 0.0
-        self.count = 0
+        self.count = self.others = 0
         self._rows: deque[Row] = deque(maxlen=MOST_KEPT)
 
     def add(self, row: Row) -> None:
@@ -78,12 +80,13 @@ class RequestTapes:
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
         """The requests answered after the one with the number `after`. Raises: QueryFault."""
-        wanted = TapeFilter(query.text("api"), query.text("client"), query.text("topic"))
+        wanted = TapeFilter(_read_api(query.text("api")), query.text("client"), query.text("topic"))
         after, limit = query.number("after", 0), query.limit
         tape = self._find_or_begin_tape(wanted)
         after = min(after, tape.count)
         rows = tape.rows_after(after, limit)
-        return {"rows": rows, "total": tape.count, "missed": tape.count - after - len(rows) if after else 0}
+        missed = tape.count - after - len(rows) if after else 0
+        return {"rows": rows, "total": tape.count, "missed": missed, "others": tape.others}
 
     def _find_or_begin_tape(self, wanted: TapeFilter) -> Tape:
         """The tape with that filter, which begins now if there is none."""
@@ -100,9 +103,13 @@ class RequestTapes:
         self._drop_unwatched_tapes()
         if call.client_id == TESTS_CLIENT_ID:
             return
-        passed = [tape for wanted, tape in self._tapes.items() if self._passes(wanted, call, response)]
-        for tape in passed:
-            tape.count += 1
+        passed = []
+        for wanted, tape in self._tapes.items():
+            if self._passes(wanted, call, response):
+                tape.count += 1
+                passed.append(tape)
+            else:
+                tape.others += 1
         now_ms = int(self._now_s() * 1000)
         if passed and self._rows.tokens(ROWS_A_SECOND, now_ms) >= 1:
             self._rows.record(1, ROWS_A_SECOND, now_ms)
@@ -129,7 +136,7 @@ class RequestTapes:
             "api": API[call.key].name,
             "version": call.version,
             "client_id": call.client_id[:MOST_NAME],
-            "software": f"{peer.software_name} {peer.software_version}"[:MOST_NAME],
+            "software": str(peer.seen.software)[:MOST_NAME],
             "address": f"{peer.host}:{peer.port}",
             "principal": str(call.principal)[:MOST_NAME],
             "topics": self._name_topics(call, response),
@@ -155,6 +162,17 @@ class RequestTapes:
     def _find_topic(self, topic_id: UUID) -> str | None:
         topic = self._services.cluster.topic_of(topic_id)
         return None if topic is None else topic.name
+
+
+def _read_api(name: str) -> str:
+    """As it is written in the table, "" for any. Raises: QueryFault."""
+    if not name:
+        return ""
+    try:
+        (key,) = parse_apis(name)
+    except ValueError as fault:
+        raise QueryFault(f"api: expected {fault}, found {name!r}{suggest_value('api', name)}") from None
+    return API[key].name
 
 
 def _name_errors(response: Any) -> list[str]:

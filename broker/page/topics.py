@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ...config.describe_configs import describe_topic
+from ...config.layered_values import Source
 from ...network.page.page_query import PageQuery
 from ...network.page.row_window import take_window
 from ...network.turn import Turn
@@ -12,11 +14,14 @@ from ..metadata.partition import Partition
 if TYPE_CHECKING:
     from ..services import Services
 
+MOST_VALUE = 200
+"""Characters of a setting."""
+
 
 async def show_topics(services: "Services", query: PageQuery) -> dict[str, Any]:
     """Topics after `after` whose name has `contains`; `internal=true` shows the broker's own. Raises: QueryFault."""
     topics = services.cluster.topics
-    part, shows_internal = query.text("contains"), query.text("internal") == "true"
+    part, shows_internal = query.text("contains"), query.flag("internal")
     turn = services.turns.begin()
 
     def is_wanted(name: str) -> bool:
@@ -56,7 +61,10 @@ async def _make_row(services: "Services", topic: Topic, turn: Turn) -> dict[str,
 
 
 async def show_partitions(services: "Services", query: PageQuery) -> dict[str, Any]:
-    """The partitions of `topic` after `after`. Raises: QueryFault, ApiError UNKNOWN_TOPIC_OR_PARTITION."""
+    """The partitions of `topic` after `after`, and its settings.
+
+    Raises: QueryFault, ApiError UNKNOWN_TOPIC_OR_PARTITION.
+    """
     name = query.need("topic")
     topic = services.cluster.topics.get(name)
     if topic is None:
@@ -64,7 +72,16 @@ async def show_partitions(services: "Services", query: PageQuery) -> dict[str, A
     after = query.number("after", -1, least=-1)
     window = await take_window(tuple(topic.partitions), after, query.limit, services.turns.begin())
     rows = [_describe(services, topic.partitions[index]) for index in window.keys if index in topic.partitions]
-    return window.document(rows)
+    return window.document(rows) | {"settings": _list_settings(services, topic)}
+
+
+def _list_settings(services: "Services", topic: Topic) -> list[dict[str, Any]]:
+    """What differs from the default, or was set to it, and where that was done."""
+    return [
+        {"name": row.name, "value": (row.value or "")[:MOST_VALUE], "source": row.source.name}
+        for row in describe_topic(services.topics.configuration.layers, topic.overrides)
+        if row.source is not Source.DEFAULT
+    ]
 
 
 def _describe(services: "Services", partition: Partition) -> dict[str, Any]:

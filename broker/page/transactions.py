@@ -20,7 +20,7 @@ async def show_transactions(services: "Services", query: PageQuery) -> dict[str,
     """
     coordinator = services.transactions_in_use
     known = {} if coordinator is None else {each.transactional_id: each.now for each in coordinator.transactions}
-    part, is_open_only = query.text("contains"), query.text("open") == "true"
+    part, is_open_only = query.text("contains"), query.flag("open")
 
     def is_wanted(name: str) -> bool:
         return part in name and not (is_open_only and known[name].state.is_idle)

@@ -4,7 +4,7 @@ A client is an address, a principal, a client id and its software, so all connec
 A connection that has only asked for versions, or has not logged in, is not in the table yet.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,10 @@ class ClientReport:
             client.is_kept = True
         return client
 
+    def __iter__(self) -> Iterator[SeenClient]:
+        """Those that are there now."""
+        return iter(tuple(self._clients.values()))
+
     def document(self) -> dict[str, Any]:
         """The report for JSON. Takes 50 µs a client: if there are many, use `make_document_maker` and a worker."""
         return self.make_document_maker()()
@@ -79,11 +83,13 @@ class ClientReport:
         """A copy of each client, and the time of its latest request in ms since 1970."""
         return [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in self._clients.values()]
 
-    def make_rows_maker(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
-        """Copies `count` clients after the first `start`, latest first; returns a function that makes their rows."""
-        clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
+    def make_rows_maker(self, start: int, count: int, part: str = "") -> tuple[int, Callable[[], list[dict[str, Any]]]]:
+        """Counts the clients with `part` in their client id or address, and copies `count` of them after the first
+        `start`, latest first; returns that number and a function that makes their rows."""
+        found = (each for each in self._clients.values() if part in each.client_id or part in each.address)
+        clients = sorted(found, key=lambda client: client.latest_s, reverse=True)
         seen = [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in clients[start : start + count]]
-        return lambda: [dump_row(make_row(client, latest_ms)) for client, latest_ms in seen]
+        return len(clients), lambda: [dump_row(make_row(client, latest_ms)) for client, latest_ms in seen]
 
     def make_refused_clients_counter(self) -> Callable[[], int]:
         """Copies what the clients have asked for; returns a function that counts those that no release of Kafka 4 would

@@ -17,9 +17,12 @@ class ClientRows:
         self._work = work
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
-        """The clients after the first `after`, the latest first. Raises: QueryFault."""
+        """The clients after the first `after`, the latest first, whose id or address has `contains`.
+
+        Raises: QueryFault.
+        """
         start, limit = query.number("after", 0), query.limit
-        total = len(self._report)
-        rows = await self._work(self._report.make_rows_maker(start, limit))
+        total, make_rows = self._report.make_rows_maker(start, limit, query.text("contains"))
+        rows = await self._work(make_rows)
         end = start + len(rows)
         return {"rows": rows, "total": total, "next": end if end < total and rows else None}

@@ -1,11 +1,15 @@
 """The query parameters of a request for JSON; each is bounded."""
 
+from collections.abc import Iterable
 from urllib.parse import parse_qsl
+
+from ...config.similar_names import suggest
 
 MOST_PARAMETERS = 16
 MOST_ROWS = 200
 ROWS = 50
 MOST_DIGITS = 20
+MOST_NAME = 100
 
 
 class QueryFault(Exception):
@@ -22,6 +26,14 @@ class PageQuery:
         except ValueError as fault:
             raise QueryFault(f"the query cannot be read: {fault}") from fault
         self._values = dict(pairs)
+
+    def refuse_unknown(self, known: Iterable[str]) -> None:
+        """Raises: QueryFault, for a parameter that there is not."""
+        names = tuple(known)
+        for name in self._values:
+            if name not in names:
+                there = f"there is {', '.join(names)}" if names else "there are none"
+                raise QueryFault(f"no parameter {name[:MOST_NAME]!r}{suggest(name[:MOST_NAME], names) or f'; {there}'}")
 
     def text(self, name: str) -> str:
         """The value of a parameter, "" if it is not given."""
@@ -43,6 +55,13 @@ class PageQuery:
         if not is_number or not least <= int(value) <= most:
             raise QueryFault(f"{name} is a whole number from {least} to {most}")
         return int(value)
+
+    def flag(self, name: str) -> bool:
+        """Whether it is true. Raises: QueryFault."""
+        value = self.text(name)
+        if value not in ("", "true", "false"):
+            raise QueryFault(f"{name} is true or false")
+        return value == "true"
 
     @property
     def limit(self) -> int:

@@ -64,6 +64,7 @@ class PageSite:
         self._access = access
         self._actions = actions
         self._views: Mapping[str, View] | None = None
+        self._parameters: Mapping[str, list[str]] | None = None
 
     async def find_refusal(self, request: PageRequest) -> Page | None:
         page = await self._access.find_refusal(request) if _is_page_path(request.path) else None
@@ -102,7 +103,24 @@ class PageSite:
         if view is None:
             there = ", ".join(f"{API}{name}" for name in views)
             return _make_json(HTTPStatus.NOT_FOUND, {"error": f"nothing at this path; there is {there}"})
-        return await _make_json_answer(lambda: view(PageQuery(request.query)))
+        parameters = self._find_parameters().get(request.path)
+
+        async def make() -> dict[str, Any]:
+            query = PageQuery(request.query)
+            if parameters is not None:
+                query.refuse_unknown(parameters)
+            return await view(query)
+
+        return await _make_json_answer(make)
+
+    def _find_parameters(self) -> Mapping[str, list[str]]:
+        """The parameters of each path, as openapi.json has them."""
+        if self._parameters is None:
+            paths = json.loads(_read_bytes(DESCRIPTION))["paths"]
+            self._parameters = {
+                path: [each["name"] for each in described["get"]["parameters"]] for path, described in paths.items()
+            }
+        return self._parameters
 
 
 async def _make_json_answer(make: Callable[[], Awaitable[dict[str, Any]]]) -> Page:

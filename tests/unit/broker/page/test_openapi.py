@@ -53,6 +53,13 @@ async def test_what_is_described_as_required_is(path: str, broker: Broker) -> No
         assert (answer.status, f"{name} is missing" in answer.json()["error"]) == (400, True)
 
 
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_is_not_described_is_refused(path: str, broker: Broker) -> None:
+    """`limt=3` gave fifty rows."""
+    answer = await get(broker.http_address, f"{path}?limt=3")
+    assert (answer.status, "no parameter 'limt'" in answer.json()["error"]) == (400, True)
+
+
 def test_the_bounds_are_those_of_the_code() -> None:
     limits = [each["schema"] for get in PATHS.values() for each in get["parameters"] if each["name"] == "limit"]
     assert limits

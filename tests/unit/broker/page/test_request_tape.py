@@ -9,7 +9,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.page import request_tape
 from stepdown.broker.page.request_tape import MOST_KEPT, MOST_NAME, MOST_TAPES, UNWATCHED_S, RequestTapes
-from stepdown.network.page.page_query import PageQuery
+from stepdown.network.page.page_query import PageQuery, QueryFault
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -46,7 +46,7 @@ async def ask(tapes: RequestTapes, query: str = "") -> dict[str, Any]:
 async def test_it_begins_when_it_is_asked_for(broker: Broker, client: RawClient) -> None:
     tapes = RequestTapes(broker)
     assert broker.request_watcher is None
-    assert await ask(tapes) == {"rows": [], "total": 0, "missed": 0}
+    assert await ask(tapes) == {"rows": [], "total": 0, "missed": 0, "others": 0}
     await write_values(client)
     (row,) = (await ask(tapes))["rows"]
     assert (row["api"], row["client_id"], row["topics"], row["errors"]) == ("Produce", "app", ["orders"], [])
@@ -83,7 +83,7 @@ async def test_who_asks_again_gets_what_came_since(
         await client.send(ApiVersionsRequest(), 0)
     found = await ask(tapes, "after=3&limit=2")
     assert ([row["number"] for row in found["rows"]], found["total"], found["missed"]) == ([6, 5], 6, 1)
-    assert await ask(tapes, "after=6") == {"rows": [], "total": 6, "missed": 0}
+    assert await ask(tapes, "after=6") == {"rows": [], "total": 6, "missed": 0, "others": 0}
     assert (await ask(tapes, "after=99"))["rows"] == []
 
 
@@ -176,3 +176,25 @@ async def test_names_of_other_things_are_no_topics(broker: Broker, client: RawCl
     )
     (row,) = (await ask(tapes))["rows"]
     assert (row["api"], row["topics"]) == ("JoinGroup", [])
+
+
+async def test_an_api_is_checked_and_may_be_in_any_case(broker: Broker, client: RawClient) -> None:
+    """`fetch` and `Fatch` were waited for, and gave no rows for ever."""
+    tapes = RequestTapes(broker)
+    with pytest.raises(QueryFault, match="found 'Fatch'; did you mean Fetch"):
+        await ask(tapes, "api=Fatch")
+    await ask(tapes, "api=apiversions")
+    await client.send(ApiVersionsRequest(), 0)
+    await write_values(client)
+    found = await ask(tapes, "api=ApiVersions")
+    assert (found["total"], found["others"]) == (1, 1)
+
+
+async def test_software_is_what_the_list_of_clients_says(broker: Broker, client: RawClient) -> None:
+    """It was unknown where the clients had a guess."""
+    tapes = RequestTapes(broker)
+    await ask(tapes)
+    await write_values(client)
+    (row,) = (await ask(tapes))["rows"]
+    (seen,) = broker.clients.document()["clients"]
+    assert row["software"] == f"unknown, as of Kafka {seen['software_version']} (guess)"

@@ -61,7 +61,7 @@ async def test_old_requests_of_others_are_wrong_and_those_of_our_commands_are_no
             await client.send(MetadataRequest(topics=()), 0)
             await client.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 0)
     (old,) = problems(await get_json(broker.http_address, "overview"))
-    assert (old["names"], "deprecated" in old["what"]) == (["lib 1"], True)
+    assert (old["names"], "deprecated" in old["what"]) == (["app (lib 1), 2"], True)
 
 
 async def test_topics_and_their_partitions(broker: Broker, client: RawClient) -> None:
@@ -210,3 +210,26 @@ async def test_a_wrong_password_is_counted_and_has_a_line(tmp_path: Path, caplog
 async def test_nothing_can_be_changed_through_it(broker: Broker) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
         assert (await get(broker.http_address, "/api/topics", method=method)).status == 405
+
+
+async def test_a_client_with_two_guesses_is_named_once(broker: Broker, client: RawClient) -> None:
+    """The overview named one client by two releases, since its later requests let one guess another."""
+    await client.send(MetadataRequest(topics=()), 0)
+    await client.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 2)
+    (old,) = problems(await get_json(broker.http_address, "overview"))
+    (seen,) = broker.clients
+    assert (old["count"], old["names"]) == (2, [f"{MARKUP} ({seen.software}), 2"])
+
+
+async def test_clients_are_found_by_id_and_address(broker: Broker, client: RawClient) -> None:
+    """Their list had no filter."""
+    for part, total in (("img", 1), ("127.0", 1), ("nobody", 0)):
+        found = await get_json(broker.http_address, "clients", contains=part)
+        assert (found["total"], len(found["rows"])) == (total, total)
+
+
+async def test_a_topic_has_the_settings_that_are_set(broker: Broker, client: RawClient) -> None:
+    """The page did not show them."""
+    broker.cluster.topics["orders"].overrides["retention.ms"] = "5000"
+    found = await get_json(broker.http_address, "partitions", topic="orders")
+    assert {"name": "retention.ms", "value": "5000", "source": "TOPIC"} in found["settings"]

@@ -141,7 +141,7 @@ def test_the_documents_have_the_verdict_and_the_reasons_as_commands_print_them()
     report, peer = report_of(), peer_of("group")
     ask(report, peer, ApiKey.FETCH, 4)
     ask(report, peer, ApiKey.JOIN_GROUP, 0)
-    for document in (report.document()["clients"][0], report.make_rows_maker(0, 1)()[0]):
+    for document in (report.document()["clients"][0], report.make_rows_maker(0, 1)[1]()[0]):
         assert document["works"] == "no with 4.0.0, yes with 4.0.1 to 4.4"
         assert document["reasons"] == "4.0.0: JoinGroup 0 (2 is the oldest there)"
 

@@ -26,3 +26,29 @@ def test_a_limit_is_a_number_of_its_range(value: str) -> None:
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(QueryFault, match="topic is missing"):
         PageQuery("").need("topic")
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        (["limit", "after"], "no parameter 'limt'; did you mean limit?"),
+        (["topic"], "no parameter 'limt'; there is topic"),
+        ([], "there are none"),
+    ],
+)
+def test_an_unknown_parameter_is_refused(known: list[str], told: str) -> None:
+    """A mistyped one counted for nothing, without a word."""
+    with pytest.raises(QueryFault) as refused:
+        PageQuery("limt=3").refuse_unknown(known)
+    assert told in str(refused.value)
+
+
+def test_a_flag_is_true_or_false() -> None:
+    """`internal=yes` was no, without a word."""
+    assert (PageQuery("a=true").flag("a"), PageQuery("a=false").flag("a"), PageQuery("").flag("a")) == (
+        True,
+        False,
+        False,
+    )
+    with pytest.raises(QueryFault, match="a is true or false"):
+        PageQuery("a=yes").flag("a")
