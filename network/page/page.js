@@ -7,6 +7,8 @@ const REFRESH_MS = 3000;
 const TAPE_MS = 1000;
 const SILENT_MS = 15000;
 const TAPE_ROWS = 200;
+const LARGE_BYTES = 1000;
+const SOURCES = { TOPIC: 'of the topic', DYNAMIC_BROKER: 'of the broker, while it runs', DYNAMIC_DEFAULT_BROKER: 'of the cluster', STATIC_BROKER: 'when the broker started' };
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const main = document.getElementById('main');
 const state = { timer: 0, turn: 0, before: null, server: 'broker', mayProduce: false, views: VIEWS.filter(([name]) => name !== 'faults') };
@@ -29,7 +31,8 @@ function make(tag, attributes, ...children) {
 
 const link = (text, ...parts) => make('a', { href: '#/' + parts.map(encodeURIComponent).join('/') }, text);
 const number = (value) => value === null || value === undefined ? '–' : Number(value).toLocaleString('en');
-const time = (ms) => ms === null || ms < 0 ? '–' : new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
+const time = (ms) => ms === null || ms < 0 ? '–' : new Date(ms).toISOString().replace('T', ' ').replace('Z', ''); // UTC, as the footer says
+const clockTime = () => new Date().toISOString().slice(11, 19);
 
 function bytes(value) {
   if (value === null || value === undefined) return '–';
@@ -53,13 +56,13 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const bound = (ms) => ms < 1 ? Number(ms.toPrecision(2)) + ' ms' : span(ms);
 const brief = (ms) => ms < 10 ? ms.toFixed(1) + ' ms' : span(ms);
 
-/* columns: [title, cell, class]; a cell is text, or an element. */
+/* columns: [title, cell, class, what it means]; a cell is text, or an element. */
 function table(label, columns, rows, empty) {
   if (!rows.length) return make('p', { class: 'soft' }, empty);
   const kind = (column) => column[2] ? { class: column[2] } : {};
   return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
     make('table', columns.length > 3 ? { class: 'stacked' } : {},
-      make('thead', {}, make('tr', {}, columns.map((column) => make('th', { scope: 'col', ...kind(column) }, column[0])))),
+      make('thead', {}, make('tr', {}, columns.map((column) => make('th', { scope: 'col', title: column[3], ...kind(column) }, column[0])))),
       make('tbody', {}, rows.map((row) => make('tr', {}, columns.map((column) => make('td', { 'data-label': column[0], ...kind(column) }, column[1](row))))))));
 }
 
@@ -71,12 +74,12 @@ function showSilence(isSilent) {
   document.body.classList.toggle('silent', isSilent);
   const box = document.getElementById('silence');
   box.hidden = !isSilent;
-  box.textContent = isSilent ? 'No answer from the ' + state.server + ' since ' + new Date().toLocaleTimeString('en-GB') + '. What is shown is older.' : '';
+  box.textContent = isSilent ? 'No answer from the ' + state.server + ' since ' + clockTime() + '. What is shown is older.' : '';
 }
 
-async function get(path) {
+async function get(path, options) {
   try {
-    const answer = await fetch(path, { credentials: 'same-origin', signal: AbortSignal.timeout(SILENT_MS) });
+    const answer = await fetch(path, { ...options, credentials: 'same-origin', signal: AbortSignal.timeout(SILENT_MS) });
     showSilence(false);
     return answer;
   } catch {
@@ -90,8 +93,8 @@ async function ask(view, parameters) {
   return read(await get('/api/' + view + (query.size ? '?' + query : '')));
 }
 
-const post = async (view, fields) => read(await fetch('/api/' + view, {
-  method: 'POST', credentials: 'same-origin', headers: { 'content-type': 'application/json' }, body: JSON.stringify(fields),
+const post = async (view, fields) => read(await get('/api/' + view, {
+  method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(fields),
 }));
 
 async function read(answer) {
@@ -110,6 +113,22 @@ const tell = (text, isError) => {
   status.className = isError ? 'error' : '';
 };
 
+/* What became of the latest action of a form stands in it until the next one. `act` gives the text. */
+function outcome() {
+  const line = make('span', { class: 'outcome', role: 'status' });
+  const show = (text, isError = false) => {
+    if (line.textContent !== clean(text)) line.textContent = clean(text);
+    line.classList.toggle('error', isError);
+  };
+  return {
+    line, show,
+    run: async (act) => {
+      show('');
+      try { show(await act() ?? ''); } catch (fault) { show(fault.message, true); }
+    },
+  };
+}
+
 /* Shows what `draw` makes now and, as long as this view is open, every few seconds; not while something in it is in use. */
 async function live(place, draw, isPaused) {
   const turn = state.turn;
@@ -119,8 +138,8 @@ async function live(place, draw, isPaused) {
       try {
         const made = await draw();
         if (turn !== state.turn) return;
-        if (made) place.replaceChildren(...[made].flat());
-        tell('as of ' + new Date().toLocaleTimeString('en-GB'));
+        if (made) place.replaceChildren(...[made].flat().filter(Boolean));
+        tell('as of ' + clockTime());
       } catch (fault) {
         if (turn !== state.turn) return;
         if (place.childNodes.length) tell(fault.message, true);
@@ -133,26 +152,27 @@ async function live(place, draw, isPaused) {
 }
 
 /* A table of many pages, with a filter. `draw(document)` gives what is shown of one page of `view`. */
-function paged(view, parameters, draw, filters) {
+function paged(view, parameters, draw, filters, title = 'Name contains') {
+  const told = outcome();
   const starts = [''];
   const place = make('div', {});
   const fields = {};
   const form = make('form', { onsubmit: (event) => { event.preventDefault(); starts.length = 1; show(); } });
   if (filters) {
     fields.contains = make('input', { type: 'search', name: 'contains', autocomplete: 'off' });
-    form.append(make('label', {}, 'Name contains', fields.contains));
+    form.append(make('label', {}, title, fields.contains));
     for (const [name, text] of Object.entries(filters)) {
       fields[name] = make('input', { type: 'checkbox', name });
       fields[name].addEventListener('change', () => { starts.length = 1; show(); });
       form.append(make('label', { class: 'check' }, fields[name], text));
     }
-    form.append(make('button', {}, 'Show'));
+    form.append(make('button', {}, 'Show'), told.line);
   }
   const back = make('button', { type: 'button', onclick: () => { starts.pop(); show(); } }, 'Back');
   const next = make('button', { type: 'button', onclick: () => { starts.push(next.dataset.after); show(); } }, 'Next');
   const count = make('span', { class: 'soft' });
   back.hidden = next.hidden = true;
-  const pages = make('form', {}, back, next, count);
+  const pages = make('form', {}, back, next, count, filters ? null : told.line);
   const read = async () => {
     const given = { ...parameters, after: starts[starts.length - 1] };
     if (fields.contains) given.contains = fields.contains.value;
@@ -165,9 +185,7 @@ function paged(view, parameters, draw, filters) {
     count.textContent = number(found.total) + ' in all';
     return draw(found, Boolean(given.contains || given.open));
   };
-  const show = async () => {
-    try { place.replaceChildren(...[await read()].flat()); } catch (fault) { tell(fault.message, true); }
-  };
+  const show = () => told.run(async () => place.replaceChildren(...[await read()].flat().filter(Boolean)));
   return { elements: [filters ? form : null, place, pages].filter(Boolean), start: () => live(place, read) };
 }
 
@@ -198,8 +216,8 @@ function difference(now, before) {
 
 function tellWhere(overview) {
   state.server = overview.node_id < 0 ? 'gateway' : 'broker';
-  const where = (overview.node_id < 0 ? overview.software + ', ' : '') + (overview.cluster_id || 'cluster not known');
-  document.getElementById('where').textContent = clean(overview.version + ' · ' + where);
+  const where = (overview.node_id < 0 ? 'gateway ' : 'version ') + overview.version + ' · cluster ' + (overview.cluster_id || 'not known');
+  document.getElementById('where').textContent = clean(where);
   state.mayProduce = overview.may_produce === true;
   for (const each of document.querySelectorAll('.produce')) each.hidden = !state.mayProduce;
   if (state.views.length !== overview.views.length) {
@@ -223,7 +241,7 @@ async function drawOverview() {
     ['Addresses', (own ? [own] : now.brokers).map((each) => Object.entries(each.listeners).map(([key, value]) => key + ' ' + value + (each.is_closed ? ' (closed: the broker takes no connections)' : '')).join(', ')).join(', ')],
     ['Upstream', now.upstream],
     ['Clients', now.kafka_4_refuses === undefined ? undefined : number(now.kafka_4_refuses) + ' of ' + number(now.counts.clients) + ' do not work with Kafka 4 without this gateway'],
-    ['Up since', time(now.started_ms) + ' UTC, ' + span(now.now_ms - now.started_ms)],
+    ['Up since', time(now.started_ms) + ', ' + span(now.now_ms - now.started_ms)],
     ['Log directories', own && now.log_directories.join(', ')],
     ['Serves clients', now.is_ready ? 'yes' : own ? 'no: loading, or shutting down' : 'no, for the reason above'],
   ].filter(([, value]) => value !== undefined);
@@ -232,8 +250,9 @@ async function drawOverview() {
   return [
     now.problems.length
       ? make('section', { class: 'card bad' }, make('h2', {}, 'What is wrong'), make('ul', {}, now.problems.map((each) =>
-        make('li', {}, capital(each.what) + ' (' + number(each.count) + '): ' + each.names.join(', ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
-          make('br'), make('code', {}, each.help)))))
+        make('li', {}, capital(each.what) + ' (' + number(each.count) + ' in all): ' + each.names.join('; ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
+          make('br'), make('code', {}, each.help.replace('HOST:PORT', location.host)),
+          state.views.some(([name]) => name === each.view) ? [' · ', link('See ' + each.view, each.view)] : null))))
       : make('section', { class: 'card calm' }, 'Nothing is wrong.'),
     make('div', { class: 'tiles' },
       tile('Requests', change ? number(Math.round(rate(all))) + '/s' : '–'), tile('Bytes in', name('bytes_in')),
@@ -247,9 +266,9 @@ async function drawOverview() {
         ['Share', (row) => row.limit_bytes ? make('progress', { max: row.limit_bytes, value: row.used_bytes, 'aria-label': row.name }) : ''],
       ], now.memory, 'Nothing is known.'))),
     card('Requests', table('Requests', [
-      [own ? 'API' : 'How', (row) => row.api], ['In all', (row) => number(row.count), 'number'],
+      [own ? 'API' : 'How', (row) => row.api], ['Since start', (row) => number(row.count), 'number'],
       ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : '–', 'number'],
-      ['p99 in all', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
+      ['p99 since start', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
       ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : '–', 'number'],
     ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'Time of handling, without that which a request waited for records.' : 'Time until the answer, that of the cluster included.')),
   ];
@@ -267,25 +286,29 @@ function showTopics() {
   const list = paged('topics', {}, (found, isFiltered) => table('Topics', [
     ['Topic', (row) => link(row.name, 'topics', row.name), 'name'],
     ['Partitions', (row) => number(row.partitions), 'number'], ['Replicas', (row) => number(row.replicas), 'number'],
-    ['Offsets', (row) => number(row.offsets), 'number'], ['Size', (row) => bytes(row.size_bytes), 'number'],
-    ['Kept', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + span(row.retention_ms) +
+    ['Records', (row) => number(row.offsets), 'number', 'End offset minus start offset of all partitions; more than there are where the topic is compacted or has transactions'], ['Size', (row) => bytes(row.size_bytes), 'number'],
+    ['Retention', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + span(row.retention_ms) +
       (row.retention_bytes >= 0 ? ', ' + bytes(row.retention_bytes) : ''), 'short'],
     ['State', (row) => row.leaderless ? row.leaderless + ' without a leader' : row.under_replicated ? row.under_replicated + ' not in sync' : 'ok'],
-  ], found.rows, isFiltered ? 'There is no such topic.' : 'No topics yet.'), { internal: "the broker's own" });
+  ], found.rows, isFiltered ? 'There is no such topic.' : 'No topics yet.'), { internal: 'internal topics' });
   main.replaceChildren(make('h1', {}, 'Topics'), card('', list.elements));
   return list.start();
 }
 
 function showTopic(name) {
-  const list = paged('partitions', { topic: name }, (found) => table('Partitions', [
+  const settings = make('div', {});
+  const showSettings = (rows) => { settings.replaceChildren(card('Settings other than the defaults', table('Settings', [
+    ['Setting', (row) => row.name, 'name'], ['Value', (row) => row.value, 'name'], ['Set', (row) => SOURCES[row.source]],
+  ], rows, 'All have their defaults.'))); };
+  const list = paged('partitions', { topic: name }, (found) => [table('Partitions', [
     ['Partition', (row) => row.is_here ? link('partition ' + row.partition, 'records', name, row.partition) : 'partition ' + row.partition, 'short'],
     ['Leader', (row) => row.leader < 0 ? 'none' : row.leader, 'number'], ['Replicas', (row) => row.replicas.join(', ')],
-    ['In sync', (row) => row.isr.join(', ')], ['From', (row) => number(row.start_offset), 'number'],
-    ['To', (row) => number(row.end_offset), 'number'], ['High watermark', (row) => number(row.high_watermark), 'number'],
-    ['Last stable', (row) => number(row.last_stable_offset), 'number'], ['Segments', (row) => number(row.segments), 'number'],
+    ['In sync', (row) => row.isr.join(', ')], ['Start offset', (row) => number(row.start_offset), 'number'],
+    ['End offset', (row) => number(row.end_offset), 'number'], ['High watermark', (row) => number(row.high_watermark), 'number'],
+    ['Last stable offset', (row) => number(row.last_stable_offset), 'number'], ['Segments', (row) => number(row.segments), 'number'],
     ['Size', (row) => bytes(row.size_bytes), 'number'],
-  ], found.rows, 'It has no partitions.'));
-  main.replaceChildren(make('h1', {}, 'Topic ' + name), card('Partitions', make('p', {}, link('All topics', 'topics')), list.elements));
+  ], found.rows, 'It has no partitions.'), showSettings(found.settings)]);
+  main.replaceChildren(make('h1', {}, 'Topic ' + name), card('Partitions', make('p', {}, link('All topics', 'topics')), list.elements), settings);
   return list.start();
 }
 
@@ -313,10 +336,11 @@ function fieldText(field, form) {
 
 /* What is long may scroll, and the keyboard has to reach it. */
 const drawText = (text) => make('pre', { tabindex: text.length > 300 || text.split('\n').length > 10 ? 0 : null }, text);
-const drawField = (field, form) => field === null ? make('i', { class: 'soft' }, 'null') : drawText(fieldText(field, form));
+const drawField = (field, form) => field === null || !field.size ? make('i', { class: 'soft' }, field === null ? 'null' : 'empty') : drawText(fieldText(field, form));
 
 const drawRecord = (record, form) => make('div', { class: 'record' },
-  make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no time' : time(record.timestamp) + ' UTC (' + record.timestamp_type + ')'),
+  make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no timestamp' : time(record.timestamp) + ' (' + record.timestamp_type + ')'),
+    ['key', 'value'].filter((name) => record[name] && record[name].size > LARGE_BYTES).map((name) => make('span', {}, name + ': ' + bytes(record[name].size))),
     record.header_count ? make('span', {}, 'headers: ' + record.header_count) : null),
   make('dl', {}, make('dt', {}, 'key'), make('dd', {}, drawField(record.key, form)),
     make('dt', {}, 'value'), make('dd', {}, drawField(record.value, form)),
@@ -329,17 +353,18 @@ function produceForm(topic, partition, done) {
   const noKey = make('input', { type: 'checkbox', name: 'nokey', checked: true });
   const noValue = make('input', { type: 'checkbox', name: 'novalue' });
   key.addEventListener('input', () => { noKey.checked = !key.value; });
-  const write = async (event) => {
+  const told = outcome();
+  const write = (event) => {
     event.preventDefault();
-    try {
+    told.run(async () => {
       const record = { topic, partition: Number(partition), key: noKey.checked ? null : key.value, value: noValue.checked ? null : value.value };
       const written = await post('records', record);
       await done();
-      tell('written at offset ' + written.offset);
-    } catch (fault) { tell(fault.message, true); }
+      return 'written at offset ' + written.offset;
+    });
   };
   const form = make('form', { onsubmit: write }, make('label', {}, 'Key', key), make('label', { class: 'check' }, noKey, 'key is null'),
-    make('label', { class: 'wide' }, 'Value', value), make('label', { class: 'check' }, noValue, 'value is null'), make('button', {}, 'Write'));
+    make('label', { class: 'wide' }, 'Value', value), make('label', { class: 'check' }, noValue, 'value is null'), make('button', {}, 'Write'), told.line);
   return make('section', { class: 'card produce', hidden: !state.mayProduce }, make('h2', {}, 'Write a record'), form);
 }
 
@@ -351,32 +376,41 @@ function showRecords(topic, partition) {
   const place = make('div', {});
   const button = (title, act) => make('button', { type: 'button', disabled: true, onclick: act }, title);
   const first = button('First', () => go({ offset: found.start_offset }));
+  const last = button('Last', () => go({}));
   const back = button('Back', () => { starts.pop(); read(starts[starts.length - 1]); });
   const next = button('Next', () => { starts.push({ offset: found.next }); read({ offset: found.next }); });
   let found = null, starts = [];
-  const draw = () => [
-    make('p', { class: 'soft' }, 'First offset ' + number(found.start_offset) + ', next ' + number(found.end_offset) + '; as a consumer with read_committed sees them'),
-    found.rows.length ? found.rows.map((row) => drawRecord(row, form.value)) : make('p', { class: 'soft' }, 'No records here.'),
-  ].flat();
+  const draw = () => {
+    const absent = found.position - found.first - found.rows.length;
+    return [
+      make('p', { class: 'soft' }, 'First offset ' + number(found.start_offset) + ', next ' + number(found.end_offset) + '; as a consumer with read_committed sees them. ' +
+        (found.rows.length ? (found.isLast ? 'The last ' : '') + number(found.rows.length) + (found.rows.length === 1 ? ' record is shown. ' : ' records are shown. ') : '') +
+        (absent > 0 ? number(absent) + (absent === 1 ? ' offset from ' : ' offsets from ') + found.first + ' on' + (absent === 1 ? ' is a marker' : ' are markers') + ', aborted or compacted.' : '')),
+      found.rows.length ? found.rows.map((row) => drawRecord(row, form.value)) : make('p', { class: 'soft' }, found.isByTime && found.end_offset > found.start_offset
+        ? 'No record has this time or a later one. Records without a timestamp are found by their offset: First shows them.' : 'No records here.'),
+    ].flat();
+  };
   const read = async (given) => {
     try {
       found = await ask('records', { topic, partition, ...given });
-      first.disabled = false;
+      found.isByTime = given.time !== undefined;
+      found.isLast = !found.isByTime && given.offset === undefined;
+      first.disabled = last.disabled = false;
       back.disabled = starts.length < 2;
       next.disabled = found.next === null;
       place.replaceChildren(...draw());
-      tell('as of ' + new Date().toLocaleTimeString('en-GB'));
+      tell('as of ' + clockTime());
     } catch (fault) { place.replaceChildren(make('p', { class: 'error' }, fault.message)); }
   };
   const go = (given) => { starts = [given]; return read(given); };
-  const start = () => go(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
+  const start = () => offset.value && since.value
+    ? place.replaceChildren(make('p', { class: 'error' }, 'Offset and time are both filled in: empty one of them.'))
+    : go(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
   form.addEventListener('change', () => found && place.replaceChildren(...draw()));
-  offset.addEventListener('input', () => { since.value = ''; });
-  since.addEventListener('input', () => { offset.value = ''; });
   main.replaceChildren(make('h1', {}, topic + ', partition ' + partition), card('Records', make('p', {}, link('Partitions', 'topics', topic)),
     make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
       make('label', {}, 'From offset', offset), make('label', {}, 'From time (UTC)', since), make('label', {}, 'Shown as', form),
-      make('button', {}, 'Show'), first, back, next, make('label', { class: 'check' }, follow, 'follow the end')), place),
+      make('button', {}, 'Show'), first, back, next, last, make('label', { class: 'check' }, follow, 'follow the end')), place),
   produceForm(topic, partition, () => go({})));
   const turn = state.turn;
   const round = async () => {
@@ -384,7 +418,7 @@ function showRecords(topic, partition) {
     if (follow.checked && !document.hidden) await go({});
     state.timer = setTimeout(round, REFRESH_MS);
   };
-  start().then(round);
+  go({}).then(round);
 }
 
 /* Groups, transactions, clients */
@@ -403,7 +437,7 @@ function showGroup(id) {
   const about = make('p', {});
   const members = paged('group', { id }, (found) => {
     committed.hidden = false;
-    about.textContent = clean(found.type + ' group, ' + found.state + ', epoch ' + found.epoch);
+    about.textContent = clean(found.type + ' group, ' + found.state + (found.type === 'classic' ? ', generation ' : ', epoch ') + found.epoch);
     return table('Members', [
       ['Member', (row) => row.member_id, 'name'], ['Instance', (row) => row.instance_id ?? ''], ['Client id', (row) => row.client_id, 'name'],
       ['Host', (row) => row.client_host], ['Assigned', (row) => row.assigned.join(', ') + (row.assigned_count > row.assigned.length ? ' … ' + number(row.assigned_count) + ' in all' : ''), 'name'],
@@ -433,40 +467,43 @@ function showTransactions() {
 
 function showClients() {
   const lines = (texts) => texts.map((text) => make('div', {}, text));
-  const counts = (row, name) => Object.entries(row[name]).map(([what, count]) => what.replace(' as ', ' → ') + ', ' + number(count) + (count === 1 ? ' time' : ' times'));
+  const counts = (row, name) => Object.entries(row[name]).map(([what, count]) => what.replace(' as ', ' → ').replace(' none', ' uncompressed') + ', ' + number(count) + (count === 1 ? ' time' : ' times'));
   const because = (row) => row.reasons.split('; ').map((reason, at, all) => reason + (at < all.length - 1 ? ';' : ''));
-  const list = paged('clients', {}, (found) => table('Clients', [
+  const list = paged('clients', {}, (found, isFiltered) => table('Clients', [
     ['Client', (row) => [row.client_id || '(no client id)', make('div', { class: 'soft' }, row.principal), make('div', { class: 'soft' }, row.address)], 'name'],
     ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'name'],
-    ['Kafka 4', (row) => row.works],
-    ['Because', (row) => lines([...because(row), row.mend && 'Mend: ' + row.mend].filter(Boolean)), 'reason'],
-    ['Requests', (row) => lines(Object.entries(row.requests).map(([api, versions]) => api + ' ' + Object.keys(versions).join(', '))), 'short'],
+    ['Works with Kafka 4', (row) => row.works],
+    ['Because', (row) => lines([...because(row), row.mend && 'What helps: ' + row.mend].filter(Boolean)), 'reason'],
+    ['Requests', (row) => lines(Object.entries(row.requests).map(([api, versions]) => api + ' ' + Object.keys(versions).map((version) => 'v' + version).join(', '))), 'short'],
     ...['converted', 'translated', 'lost'].filter((name) => found.rows.some((row) => counts(row, name).length))
       .map((name) => [capital(name), (row) => lines(counts(row, name))]),
-    ...found.rows.some((row) => row.cannot_carry.length) ? [['Cannot carry', (row) => lines(row.cannot_carry)]] : [],
+    ...found.rows.some((row) => row.cannot_carry.length) ? [['Not in its versions', (row) => lines(row.cannot_carry), '', 'What the versions of its requests have no field for']] : [],
     ['Latest', (row) => time(row.latest_ms)],
-  ], found.rows, 'No client has asked for anything yet.'));
-  main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements));
+  ], found.rows, isFiltered ? 'There is no such client.' : 'No client has asked for anything yet.'), {}, 'Client id or address contains');
+  main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements, make('p', { class: 'soft' },
+    'A client is an address, a principal, a client id and its software: all connections that have these in common are one row, and those that asked for versions alone are none.')));
   return list.start();
 }
 
 /* The requests as they come: the latest on top, until they are stopped. */
 function showRequests() {
-  const field = (name, size) => make('input', { type: 'search', name, size, autocomplete: 'off', onchange: () => start() });
+  const field = (name, size) => make('input', { type: 'search', name, size, autocomplete: 'off', list: name === 'api' ? 'apis' : null, onchange: () => start() });
   const fields = { api: field('api', 14), client: field('client', 14), topic: field('topic', 14) };
   const place = make('div', {});
   const about = make('span', { class: 'soft' });
-  const stop = make('button', { type: 'button', onclick: () => { isStopped = !isStopped; stop.textContent = isStopped ? 'Go on' : 'Stop'; round(); } }, 'Stop');
-  let rows = [], after = 0, missed = 0, isStopped = false, tape = 0;
+  const stop = make('button', { type: 'button', onclick: () => { isStopped = !isStopped; stop.textContent = isStopped ? 'Go on' : 'Stop'; draw(); round(); } }, 'Stop');
+  const apis = make('datalist', { id: 'apis' });
+  const told = outcome();
+  let rows = [], after = 0, missed = 0, others = 0, isStopped = false, tape = 0;
   const turn = state.turn;
   const draw = () => {
-    about.textContent = number(after) + ' since the tape began' + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '');
+    about.textContent = number(after) + ' since the tape began' + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '') + (others ? '; ' + number(others) + ' others, which the filter leaves out' : '');
     place.replaceChildren(table('Requests', [
       ['At', (row) => time(row.at_ms).slice(11)], ['API', (row) => row.api + ' v' + row.version, 'short'], ['Client id', (row) => row.client_id || '(none)', 'name'],
       ['Topics', (row) => row.topics.join(', '), 'name'], ['Answer', (row) => row.errors === null ? 'none asked for' : row.errors.join(', ') || 'ok'],
       ['Took', (row) => brief(Math.max(0, row.took_ms - row.waited_ms)), 'number'], ['Waited', (row) => row.waited_ms ? span(row.waited_ms) : '', 'number'],
-      ['Bytes', (row) => number(row.request_bytes), 'number'], ['Address', (row) => row.address], ['Software', (row) => row.software === 'unknown unknown' ? 'unknown' : row.software, 'name'],
-    ], rows, 'Requests are shown here as they come.'));
+      ['Bytes', (row) => number(row.request_bytes), 'number'], ['Address', (row) => row.address], ['Software', (row) => row.software, 'name'],
+    ], rows, isStopped ? 'Stopped: Go on shows requests as they come.' : 'Requests are shown here as they come.'));
   };
   const round = async () => {
     clearTimeout(state.timer);
@@ -480,18 +517,21 @@ function showRequests() {
         if (found.total < after) rows = []; // the tape ended while nobody looked, and began again
         rows = [...found.rows, ...rows].slice(0, TAPE_ROWS);
         missed = (found.total < after ? 0 : missed) + found.missed;
+        others = found.others;
         after = found.total;
         if (!place.contains(document.activeElement)) draw();
-        tell('as of ' + new Date().toLocaleTimeString('en-GB'));
-      } catch (fault) { if (turn === state.turn) tell(fault.message, true); }
+        told.show('');
+        tell('as of ' + clockTime());
+      } catch (fault) { told.show(fault.message, true); }
     }
     if (turn === state.turn && own === tape) state.timer = setTimeout(round, TAPE_MS);
   };
-  const start = () => { rows = []; after = 0; missed = 0; tape += 1; about.textContent = ''; round(); };
+  const start = () => { rows = []; after = 0; missed = 0; others = 0; tape += 1; place.replaceChildren(); about.textContent = ''; round(); };
   main.replaceChildren(make('h1', {}, 'Requests'), card('', make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
     make('label', {}, 'API is', fields.api), make('label', {}, 'Client id contains', fields.client), make('label', {}, 'Topic contains', fields.topic),
-    make('button', {}, 'Show'), stop), make('p', {}, about), place,
+    make('button', {}, 'Show'), stop, told.line, apis), make('p', {}, about), place,
   make('p', { class: 'soft' }, 'Waited: for records, acknowledgements or members. The broker keeps requests only while this view is open.')));
+  ask('overview').then((found) => apis.replaceChildren(...found.requests.map((each) => make('option', { value: each.api }))), () => {});
   start();
 }
 
@@ -519,32 +559,39 @@ function showFaults() {
     const chosen = found && found.kinds.find((each) => each.kind === kind.value);
     if (chosen) about.textContent = clean(chosen.does + ' Fields: ' + [...chosen.fields, ...found.common_fields].join(', ') + '.');
   };
-  const act = async (fields, text) => {
-    try { await post('faults', fields); place.replaceChildren(await draw()); tell(text); } catch (fault) { tell(fault.message, true); }
-  };
-  const doing = (title, fields, text) => make('button', { type: 'button', onclick: () => act(fields, text) }, title);
+  const [moved, armed, removed] = [outcome(), outcome(), outcome()];
+  const act = async (fields, text) => { await post('faults', fields); place.replaceChildren(await draw()); return text; };
+  const doing = (told, title, fields, text) => make('button', { type: 'button', onclick: () => told.run(() => act(fields, text)) }, title);
   const draw = async () => {
     found = await ask('faults');
+    forms.forEach((each) => { each.hidden = !found.is_controlled; });
     if (!found.is_controlled) return make('p', {}, 'This broker has no control port, or one that asks for a token. For tests start it with ', make('code', {}, 'stepdown serve --control 127.0.0.1:9100'));
     if (!kind.options.length) { kind.append(...found.kinds.map((each) => make('option', { value: each.kind }, each.kind))); explain(); }
-    clock.textContent = time(found.now_ms) + ' UTC' + (found.clock_stands ? ', and stands' : '');
+    clock.textContent = time(found.now_ms) + (found.clock_stands ? ', and stands' : '');
     return table('Faults', [
       ['Number', (row) => row.id, 'number'],
-      ['To do', (row) => row.state === 'removed' ? '' : make('span', { class: 'buttons' }, doing('Remove', { do: 'remove', id: row.id }, 'removed'),
-        row.fault.kind === 'hold' ? doing('Release', { do: 'release', id: row.id }, 'released') : null)],
+      ['To do', (row) => row.state === 'removed' ? '' : make('span', { class: 'buttons' }, doing(removed, 'Remove', { do: 'remove', id: row.id }, 'fault ' + row.id + ' is removed'),
+        row.fault.kind === 'hold' ? doing(removed, 'Release', { do: 'release', id: row.id }, 'fault ' + row.id + ' is released') : null)],
       ['Fault', (row) => Object.entries(row.fault).map(([name, value]) => name + '=' + (Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value))).join(' '), 'name'],
-      ['State', (row) => row.state + (row.failure ? ': ' + row.failure : '')], ['Hits', (row) => number(row.hits), 'number'],
+      ['State', (row) => row.state + (row.failure ? ': ' + row.failure : '')], ['Hits', (row) => number(row.hits), 'number', 'Requests in which the fault fired'],
     ], found.faults, 'No fault was armed.');
   };
-  const arm = (event) => {
-    event.preventDefault();
-    try { act({ do: 'arm', fields: { kind: kind.value, ...parseFields(fields.value) } }, 'armed'); } catch (fault) { tell(fault.message, true); }
+  const arm = async () => {
+    const chosen = { kind: kind.value, ...parseFields(fields.value) };
+    return act({ do: 'arm', fields: chosen }, chosen.kind + ' is armed');
   };
-  main.replaceChildren(make('h1', {}, 'Faults and clock'),
-    card('Clock', clock, make('form', { onsubmit: (event) => { event.preventDefault(); act({ do: 'advance', fields: { by: by.value } }, 'moved by ' + by.value); } },
-      make('label', {}, 'Move by', by), make('button', {}, 'Move'), doing('Stop', { do: 'pause' }, 'the clock stands'), doing('Go on', { do: 'resume' }, 'the clock runs'))),
-    card('Arm a fault', make('form', { onsubmit: arm }, make('label', {}, 'Kind', kind), make('label', { class: 'wide' }, 'Fields', fields), make('button', {}, 'Arm')), about),
-    card('Faults', place, make('form', {}, doing('Remove all', { do: 'reset' }, 'all are removed'))));
+  const move = (text) => act({ do: 'advance', fields: { by: text } }, 'moved by ' + text + (/^\d+$/.test(text) ? ' ms' : ''));
+  const submits = (told, action) => ({ onsubmit: (event) => { event.preventDefault(); told.run(action); } });
+  const forms = [
+    card('Clock', clock, make('form', submits(moved, () => move(by.value.trim())),
+      make('label', {}, 'Move by', by), make('button', {}, 'Move'), doing(moved, 'Stop', { do: 'pause' }, 'the clock stands'),
+      doing(moved, 'Go on', { do: 'resume' }, 'the clock runs'), moved.line)),
+    card('Arm a fault', make('form', submits(armed, arm), make('label', {}, 'Kind', kind), make('label', { class: 'wide' }, 'Fields', fields),
+      make('button', {}, 'Arm'), armed.line), about),
+    make('form', {}, doing(removed, 'Remove all', { do: 'reset' }, 'all are removed'), removed.line),
+  ];
+  forms.forEach((each) => { each.hidden = true; }); // until the broker is known to have a control port
+  main.replaceChildren(make('h1', {}, 'Faults and clock'), ...forms.slice(0, 2), card('Faults', place, forms[2]));
   return live(place, draw);
 }
 
