@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...network.loop_watch import OTHER
 from ...network.turn import Turn
 from ...protocol.api import API, ApiKey
-from .fault_control import open_control
+from .fault_control import find_control_without_token
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -120,7 +120,7 @@ async def _check_control(services: "Services") -> Iterable[Problem]:
         _, found = await services.control.handle("GET", "faults", {})
         for each in found["faults"]:
             if each["state"] == "armed":
-                armed.add(_name_fault(each["fault"]) if open_control(services) else f"fault {each['id']}")
+                armed.add(_name_fault(each["fault"]) if find_control_without_token(services) else f"fault {each['id']}")
         _, clock = await services.control.handle("GET", "clock", {})
         if clock["paused"]:
             stands.add("clock")
