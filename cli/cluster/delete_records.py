@@ -35,7 +35,8 @@ def delete_records_command(
         typer.Option("--before", metavar="OFFSET|end", help="The first offset that stays; end: nothing stays."),
     ],
     partitions: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this one; repeatable.")
+        list[int] | None,
+        typer.Option("--partition", "-p", min=0, help="Only this one; repeatable [default: all of them]."),
     ] = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,

@@ -11,6 +11,7 @@ from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import raise_failures
+from ..topics.hints import HINTS
 
 if TYPE_CHECKING:
     from ..support.command_client import CommandClient
@@ -32,7 +33,10 @@ def log_dirs_command(
         typer.echo(json.dumps(found, indent=2))
     else:
         _print_directories(found)
-    raise_failures([(each["directory"], each["error"], "") for each in found if each["error"]], {})
+    failed = [(each["directory"], each["error"], "") for each in found if each["error"]]
+    there = {row["topic"] for each in found for row in each["partitions"]}
+    missing = [(topic, "UNKNOWN_TOPIC_OR_PARTITION", "") for topic in topics or [] if topic not in there]
+    raise_failures(failed or missing, HINTS)
 
 
 def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:

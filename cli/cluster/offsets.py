@@ -17,18 +17,18 @@ offsets = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @offsets.command(name="offsets")
 def offsets_command(
-    topics: Annotated[
-        list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics, show_default=False)
-    ],
+    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...", autocompletion=complete_topics)] = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the first offset of each partition, and the offset that its next record will have."""
     from ...client.operations.offsets import EARLIEST, LATEST
+    from ...client.operations.topics import describe_topics
 
     with connect_client(bootstrap, command_config) as client:
-        first, end = offsets_at_time(client, topics, EARLIEST), offsets_at_time(client, topics, LATEST)
+        asked = topics or [each["name"] for each in client.run(describe_topics()) if not each["is_internal"]]
+        first, end = offsets_at_time(client, asked, EARLIEST), offsets_at_time(client, asked, LATEST)
     rows = [
         {"topic": topic, "partition": partition, "start_offset": offset, "end_offset": end.get((topic, partition))}
         for (topic, partition), offset in sorted(first.items())

@@ -12,6 +12,7 @@ from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.name_value_options import parse_name_value_pairs
 from .entity_completion import complete_altered_settings, complete_entities
+from .removed_settings import check_removed_settings
 
 if TYPE_CHECKING:
     from ...client.operations.configs import ConfigResource
@@ -159,6 +160,8 @@ def alter(
     else:
         operation = alter_quotas(wanted.names, _parse_quotas(changed), removed, validate_only=validate_only)
     with connect_client(bootstrap, command_config, HINTS) as client:
+        if isinstance(wanted, ConfigResource):
+            check_removed_settings(client, wanted, removed)
         outcome = client.run(operation)
     name = " ".join(entity)
     if as_json:

@@ -24,7 +24,7 @@ RESOURCES = MappingProxyType(
 )
 CLIENTS = MappingProxyType({"user": "user", "client": "client-id", "ip": "ip"})
 """The kinds that have quotas, with their entity types in requests."""
-HINT = f"KIND=NAME, where KIND is {', '.join(RESOURCES)}, {', '.join(CLIENTS)}: `stepdown configs describe topic=t`."
+HINT = f"KIND=NAME, where KIND is {', '.join(RESOURCES)}, {', '.join(CLIENTS)}, as topic=orders."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,9 @@ def parse_entity(texts: Sequence[str]) -> ConfigResource | QuotaEntity:
     for text in texts:
         kind, equals, name = text.partition("=")
         if kind not in (*RESOURCES, *CLIENTS):
-            meant = "" if equals else f"; a topic is topic={text}"
+            singular = kind.removesuffix("s")
+            meant = f"; did you mean {singular}={name}?" if singular in (*RESOURCES, *CLIENTS) else ""
+            meant = meant if equals else f"; a topic is topic={text}"
             raise CommandFailure(f"{text!r} has no settings{meant}", HINT, EXIT_BAD_USAGE)
         if kind in named or (equals and not name):
             raise CommandFailure(f"{kind}: expected once, with one name", HINT, EXIT_BAD_USAGE)

@@ -45,12 +45,14 @@ class StartPosition:
 
 FROM_EARLIEST = StartPosition(kind=StartKind.TIME, number=EARLIEST)
 FROM_LATEST = StartPosition(kind=StartKind.TIME, number=LATEST)
+NAMED_STARTS = {"earliest": FROM_EARLIEST, "latest": FROM_LATEST, "beginning": FROM_EARLIEST, "end": FROM_LATEST}
+"""The last two are kcat's names."""
 
 
 def parse_start(text: str) -> StartPosition:
     """Returns the position that `--offset` names. Raises: ValueError."""
-    if text in ("earliest", "latest"):
-        return FROM_EARLIEST if text == "earliest" else FROM_LATEST
+    if text in NAMED_STARTS:
+        return NAMED_STARTS[text]
     kind, digits = StartKind.OFFSET, text
     if text.startswith("@"):
         kind, digits = StartKind.TIME, text[1:]

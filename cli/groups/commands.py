@@ -72,13 +72,17 @@ def list_command(
 
 @groups.command()
 def describe(
-    names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
+    names: Annotated[list[str] | None, typer.Argument(metavar="[GROUP]...", autocompletion=complete_groups)] = None,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show members with their partitions, committed offsets and lag."""
-    from ...client.operations.groups import describe_groups
+    """Show members with their partitions, committed offsets and lag, of some groups or of all."""
+    from ...client.operations.groups import describe_groups, list_groups
 
     with connect_client(bootstrap, command_config) as client:
-        found = client.run(describe_groups(names))
+        asked = names or [group.name for group in client.run(list_groups())]
+        found = client.run(describe_groups(asked))
         missing = [
             (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
         ]
@@ -161,7 +165,9 @@ def _parse_reset_target(
     given = [each for each in chosen if each is not None]
     if len(given) != 1:
         options = "--to-earliest, --to-latest, --to-offset, --by and --to-time"
-        raise CommandFailure(f"one of {options} is needed, found {len(given)}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(
+            f"one of {options} is needed, {'none' if not given else 'several'} of them given", "", EXIT_BAD_USAGE
+        )
     return given[0]
 
 

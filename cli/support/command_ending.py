@@ -26,16 +26,6 @@ MAKE_VARIABLE = "SERVED_BY_MAKE"
 OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
-OTHER_NAMES = {
-    "add": ("create", "set"),
-    "create": ("add", "set"),
-    "delete": ("remove",),
-    "lag": ("describe",),
-    "remove": ("delete",),
-    "reset": ("reset-offsets",),
-    "set": ("alter",),
-}
-"""Subcommands of stepdown, by the names that users may know from other tools."""
 PLAIN = {
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
     "Input should be a valid number, unable to parse string as a number": "expected a number",
@@ -149,39 +139,16 @@ def _is_output_failure(fault: OSError) -> bool:
 
 def _show_usage(fault: BaseException) -> int:
     from .escape_sequences import escape_control_characters
+    from .usage_hints import explain_usage_error
 
     try:
-        message = _replace_library_words(fault.message) + _commands_hint(fault) + _argument_hint(fault)  # type: ignore[attr-defined]
+        message = _replace_library_words(fault.message) + explain_usage_error(fault)  # type: ignore[attr-defined]
         fault.message = escape_control_characters(message, kept="\n")  # type: ignore[attr-defined]
         fault.show()  # type: ignore[attr-defined]  # asked above
         sys.stderr.flush()
     except OSError:
         pass
     return int(getattr(fault, "exit_code", EXIT_BAD_USAGE))
-
-
-def _commands_hint(fault: BaseException) -> str:
-    """Returns a list of the subcommands for an unknown one, with the most similar first; "" for other faults."""
-    message, context = str(getattr(fault, "message", "")), getattr(fault, "ctx", None)
-    if not message.startswith("No such command") or context is None:
-        return ""
-    from ...config.similar_names import nearest
-
-    commands = context.command.list_commands(context)
-    asked = message.split("'")[1]
-    near = [*OTHER_NAMES.get(asked, ()), nearest(asked, commands)]
-    meant = next((f" Did you mean '{each}'?" for each in near if each in commands), "")
-    return f"{'' if 'Did you mean' in message else meant} There are: {', '.join(commands)}."
-
-
-def _argument_hint(fault: BaseException) -> str:
-    """Returns a hint that the command takes TOPIC without an option if `--topic` is unknown; else ""."""
-    asked, context = str(getattr(fault, "option_name", "")), getattr(fault, "ctx", None)
-    if not asked.startswith("--") or context is None:
-        return ""
-    name = asked.removeprefix("--").removesuffix("s").upper()
-    is_taken = any(name == str(each.metavar).strip("[].") for each in context.command.params)
-    return f". It takes {name} without an option: {context.command_path} {name}." if is_taken else ""
 
 
 def _replace_library_words(message: str) -> str:

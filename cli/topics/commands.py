@@ -128,12 +128,22 @@ def describe(
 
 @topics.command()
 def delete(
-    names: Names, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
+    names: Names,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="Also an internal topic: all groups' offsets, or all transactions.")
+    ] = False,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
 ) -> None:
     """Delete topics and their records."""
-    from ...client.operations.topics import delete_topics
+    from ...client.operations.topics import delete_topics, describe_topics
 
     with connect_client(bootstrap, command_config) as client:
+        own = [] if internal else [each["name"] for each in client.run(describe_topics(names)) if each["is_internal"]]
+        if own:
+            hint = "It holds the offsets of all groups, or all transactions; --internal deletes it."
+            raise CommandFailure(f"{own[0]} is an internal topic", hint, EXIT_BAD_USAGE)
         outcomes = client.run(delete_topics(names))
     print_outcomes(outcomes, "deleted", HINTS, as_json=as_json, kind="topic")
 
@@ -157,7 +167,9 @@ def alter(
     as_json: AsJson = False,
 ) -> None:
     """Add partitions to a topic, or change its settings."""
+    from ...client.operations.configs import ConfigResource, ResourceKind
     from ...client.operations.topics import add_partitions, alter_topic_configs
+    from ..configs.removed_settings import check_removed_settings
 
     changed = parse_setting_pairs(config or [])
     if partitions is None and not changed and not delete_config:
@@ -167,6 +179,7 @@ def alter(
     outcomes = []
     with connect_client(bootstrap, command_config) as client:
         if changed or delete_config:
+            check_removed_settings(client, ConfigResource(ResourceKind.TOPIC, name), delete_config or [])
             outcomes.append(client.run(alter_topic_configs(name, changed, delete_config or [])))
         if partitions is not None and not any(outcome.failed for outcome in outcomes):
             outcomes.append(client.run(add_partitions(name, partitions)))

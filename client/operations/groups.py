@@ -15,6 +15,7 @@ from ...protocol.messages.describe_groups import DescribeGroupsRequest
 from ...protocol.messages.list_groups import ListGroupsRequest
 from ..errors import UnsupportedVersion, raise_if_error
 from ..operation import Ask, Coordinator, Operation, TopicPartition
+from .every_broker import ask_every_broker
 from .outcome import Outcome, outcome_of
 
 CONSUMER = "consumer"
@@ -46,20 +47,21 @@ class Group:
 
 
 def list_groups(states: Sequence[str] = ()) -> Operation[list[Group]]:
-    """The groups of the broker that answers, or those in one of `states`, by name. Raises: KafkaError."""
+    """The groups of all brokers, or those in one of `states`, by name. Raises: KafkaError."""
 
     def make_request(version: int) -> ListGroupsRequest:
         if states and version < STATES_FROM:
             raise UnsupportedVersion("this broker is too old to list groups by state")
         return ListGroupsRequest(states_filter=tuple(states))
 
-    response = yield Ask(key=ApiKey.LIST_GROUPS, make_request=make_request)
-    raise_if_error("groups cannot be listed", response)
-    found = (
-        Group(name=each.group_id, state=each.group_state, type=each.group_type, protocol=each.protocol_type)
-        for each in response.groups
-    )
-    return sorted(found, key=lambda group: group.name)
+    found: dict[str, Group] = {}
+    for response in (yield from ask_every_broker(ApiKey.LIST_GROUPS, make_request)):
+        raise_if_error("groups cannot be listed", response)
+        for each in response.groups:
+            found[each.group_id] = Group(
+                name=each.group_id, state=each.group_state, type=each.group_type, protocol=each.protocol_type
+            )
+    return sorted(found.values(), key=lambda group: group.name)
 
 
 def describe_groups(names: Sequence[str]) -> Operation[list[Group]]:

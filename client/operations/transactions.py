@@ -17,7 +17,8 @@ from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ...protocol.messages.list_transactions import ListTransactionsRequest
 from ...protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from ..errors import ClientError, UnsupportedVersion, make_printable, raise_if_error
-from ..operation import Ask, Operation, TopicPartition, ask
+from ..operation import Operation, TopicPartition, ask
+from .every_broker import ask_every_broker
 from .outcome import Outcome
 
 ONGOING = "Ongoing"
@@ -53,7 +54,7 @@ class TransactionDescription:
 def list_transactions(
     states: Sequence[str] = (), producer_ids: Sequence[int] = (), longer_than_ms: int = NO_DURATION
 ) -> Operation[list[TransactionListing]]:
-    """The ids that pass the filters, sorted by name. Raises: KafkaError, ClientError for an unknown state."""
+    """The ids of all brokers that pass the filters, by name. Raises: KafkaError, ClientError for an unknown state."""
 
     def make_request(version: int) -> ListTransactionsRequest:
         if longer_than_ms != NO_DURATION and version < FIRST_VERSION_WITH_DURATION:
@@ -62,16 +63,19 @@ def list_transactions(
             state_filters=states, producer_id_filters=producer_ids, duration_filter=longer_than_ms
         )
 
-    answer = yield Ask(key=ApiKey.LIST_TRANSACTIONS, make_request=make_request)
-    raise_if_error("transactions cannot be listed", answer)
-    if answer.unknown_state_filters:
-        unknown = make_printable(", ".join(answer.unknown_state_filters))
-        raise ClientError(f"there is no state {unknown}, but Ongoing, PrepareCommit, CompleteCommit, Empty and so on")
-    found = [
-        TransactionListing(name=each.transactional_id, state=each.transaction_state, producer_id=each.producer_id)
-        for each in answer.transaction_states
-    ]
-    return sorted(found, key=lambda each: each.name)
+    found: dict[str, TransactionListing] = {}
+    for answer in (yield from ask_every_broker(ApiKey.LIST_TRANSACTIONS, make_request)):
+        raise_if_error("transactions cannot be listed", answer)
+        if answer.unknown_state_filters:
+            unknown = make_printable(", ".join(answer.unknown_state_filters))
+            raise ClientError(
+                f"there is no state {unknown}, but Ongoing, PrepareCommit, CompleteCommit, Empty and so on"
+            )
+        for each in answer.transaction_states:
+            found[each.transactional_id] = TransactionListing(
+                name=each.transactional_id, state=each.transaction_state, producer_id=each.producer_id
+            )
+    return sorted(found.values(), key=lambda each: each.name)
 
 
 def describe_transactions(names: Sequence[str]) -> Operation[list[TransactionDescription]]:

@@ -8,6 +8,7 @@ import pytest
 from stepdown.client import Admin, AsyncAdmin, AuthenticationFailed, ClientError, KafkaError, NewTopic
 from stepdown.client.security.settings import SaslSettings, SecuritySettings
 from stepdown.protocol.acls import AclFilter
+from stepdown.testing import running
 from support.certificates import Authority
 from support.running import running_broker
 from support.secure import PASSWORD, USER, secure_broker, secure_settings
@@ -113,3 +114,13 @@ def test_both_fronts_have_the_same_methods() -> None:
         {name for name, value in vars(front).items() if inspect.isfunction(value)} for front in (Admin, AsyncAdmin)
     ]
     assert fronts[0] == fronts[1] and len(fronts[0]) > 15
+
+
+def test_groups_and_transactions_of_all_brokers_are_listed() -> None:
+    """Those of the broker that was asked were shown, a third of them."""
+    names = [f"g{number}" for number in range(9)]
+    with running(brokers=3) as kafka, Admin(kafka.bootstrap) as admin:
+        kafka.create_topic("t")
+        assert not any(admin.commit_offsets(name, {("t", 0): 0})[0].failed for name in names)
+        assert [group.name for group in admin.list_groups()] == names
+        assert admin.list_transactions() == []

@@ -80,3 +80,14 @@ async def test_what_is_wrong_is_said(run: Stepdown, arguments: tuple[str, ...], 
     """A bare code was all that was said of a topic that is not there, and of an offset out of range."""
     ended = await run(*arguments)
     assert (ended.exit_code, told in ended.stderr) == (status, True), ended.stderr
+
+
+async def test_offsets_without_topics_are_those_of_all(run: Stepdown) -> None:
+    """It asked for topics, where kafka-get-offsets takes all."""
+    assert {(row["topic"], row["partition"]) for row in await rows(run, "offsets")} == {("t", 0), ("t", 1)}
+
+
+async def test_a_topic_that_is_not_there_has_no_directories(run: Stepdown) -> None:
+    """It was "0 partitions, 0 bytes", and fine."""
+    ended = await run("log-dirs", "nope")
+    assert (ended.exit_code, "nope" in ended.stderr) == (1, True), ended.stderr

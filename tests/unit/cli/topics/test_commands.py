@@ -141,3 +141,18 @@ def _answer_once(server: socket.socket, answer: bytes) -> None:
     with connection:
         connection.recv(65_536)
         connection.sendall(answer)
+
+
+async def test_a_misspelt_setting_is_not_removed(topics: Topics) -> None:
+    """`-d retentoin.ms` was "altered", and the setting stayed."""
+    await topics("create", "orders", "-c", "retention.ms=5000")
+    ended = await topics("alter", "orders", "-d", "retentoin.ms")
+    assert (ended.exit_code, "did you mean retention.ms?" in ended.stderr) == (2, True), ended.stderr
+
+
+async def test_an_internal_topic_is_deleted_only_when_that_is_said(topics: Topics) -> None:
+    """All committed offsets were gone with a topic that looks like others."""
+    assert (await topics("create", "__consumer_offsets")).exit_code == 0
+    ended = await topics("delete", "__consumer_offsets")
+    assert (ended.exit_code, "is an internal topic" in ended.stderr) == (2, True), ended.stderr
+    assert (await topics("delete", "__consumer_offsets", "--internal")).exit_code == 0

@@ -1,0 +1,20 @@
+"""Requests that each broker answers for itself alone, as that for the groups that it coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...protocol.api import ApiKey
+from ..operation import Ask, Operation, ask
+from .topics import make_metadata_request
+
+
+def ask_every_broker(key: ApiKey, make_request: Callable[[int], Any]) -> Operation[list[Any]]:
+    """The responses of all brokers of the cluster, by their ids."""
+    found = yield from ask(make_metadata_request([]))
+    responses = []
+    for node in sorted({each.node_id for each in found.brokers}):
+        response = yield Ask(key=key, make_request=make_request, to=node)
+        responses.append(response)
+    return responses
