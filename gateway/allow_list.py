@@ -12,7 +12,7 @@ from ..network.log_line_limit import LogLineLimit, repetition_text
 from ..network.metrics.instruments import Instruments
 
 REFUSE_MS = 1_000
-"""A refused connection is closed after that time: refused at once, a client would reconnect at once."""
+"""A refused connection is closed after this time; closed at once, the client would reconnect at once."""
 DAY_MS = 86_400_000
 ENDED = "allow: %s has ended; who is in no other network is refused"
 Network = IPv4Network | IPv6Network
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AllowedNetwork:
-    """`until`: the last day, None: for ever."""
+    """`until`: the last day, None for ever."""
 
     network: Network
     until: date | None = None
@@ -35,7 +35,7 @@ class AllowedNetwork:
 
 
 def parse_allowed_network(text: str) -> AllowedNetwork:
-    """An entry of `allow`: a network, and a last day if it has one. Raises: ValueError."""
+    """Parses an entry of `allow`: a network, perhaps with a last day. Raises: ValueError."""
     network, word, day = text.strip().partition(" until ")
     return AllowedNetwork(ip_network(network.strip()), date.fromisoformat(day.strip()) if word else None)
 
@@ -51,7 +51,7 @@ def _utc_date(now_ms: int) -> date:
 
 
 class AllowList:
-    """Decides on connections as `ConnectionRates` of a listener. `networks` may be replaced; empty: all may connect."""
+    """Admits connections, with the methods of `ConnectionRates`. `networks` may be replaced; empty: all may connect."""
 
     def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock) -> None:
         self.networks = networks
@@ -59,7 +59,7 @@ class AllowList:
         self._lines = LogLineLimit(clock)
 
     def refusal_delay_ms(self, address: str) -> int:
-        """0: a connection from there is welcome; else it is closed after that time, and a line says why."""
+        """Returns 0 if an address may connect; else logs why not, and returns when to close its connection."""
         why = self._reason_to_refuse(address)
         if not why:
             return 0

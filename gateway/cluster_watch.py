@@ -1,4 +1,4 @@
-"""Asks the cluster for its brokers again and again, and knows why it does not answer."""
+"""Asks the cluster for its brokers at intervals, and knows why it does not answer."""
 
 import asyncio
 import logging
@@ -11,11 +11,11 @@ from .settings import GatewaySettings
 from .upstream import Upstream, UpstreamFailed
 
 SILENT_MS = 60_000
-"""After which a question to the cluster that is still open counts as not answered."""
+"""A cluster that has not answered for this long counts as silent."""
 RETRY_MS = 1_000
-"""Between two questions to a cluster that does not answer."""
+"""The interval between requests to a cluster that does not answer."""
 FIRST_ANSWER_MS = 3_000
-"""For which the first line that is printed waits for the cluster."""
+"""How long the gateway's first line waits for the cluster."""
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +36,9 @@ class ClusterWatch:
         """Why the cluster did not answer when it was asked last."""
 
     async def start(self, known_fault: str) -> str:
-        """Returns "" if the cluster was reached, else why it was not: that is in the first line that the gateway
-        prints. A cluster that is silent is waited for no longer than `FIRST_ANSWER_MS`, and not at all where another
-        worker has found a `known_fault`."""
+        """Returns "" if the cluster was reached, else why not, for the first line that the gateway prints. Waits for
+        the cluster for `FIRST_ANSWER_MS` at most, and not at all with a `known_fault`, which another worker has
+        found."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if known_fault:
             told.set_result(known_fault)
@@ -55,18 +55,18 @@ class ClusterWatch:
         return told.result()
 
     async def stop(self) -> None:
-        """Asks no more."""
+        """Stops asking the cluster."""
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.gather(self._refreshing, return_exceptions=True)
 
     async def refresh_brokers(self) -> str:
-        """Asks the cluster for its brokers; "" or why it did not answer."""
+        """Asks the cluster for its brokers; returns "", or why it did not answer."""
         self._fault = await self._try_to_reach_cluster()
         return self._fault
 
     def find_fault(self) -> str:
-        """Why requests would not be answered by the cluster, "" if they would."""
+        """Why the cluster would not answer requests now, "" if it would."""
         if self._upstream.login_fault:
             return f"the gateway cannot log in to the cluster: {self._upstream.login_fault}"
         answered_ms = self._upstream.answered_ms
@@ -95,7 +95,7 @@ class ClusterWatch:
         return ""
 
     async def _keep_refreshing(self, told: asyncio.Future[str]) -> None:
-        """`told`: what the first line says of the cluster, set here if it answers before that."""
+        """Sets `told`, unless it is set, to the fault of the first request; then repeats it at intervals."""
         again, fault = "", await self.refresh_brokers()
         if not told.done():
             told.set_result(fault)
@@ -112,6 +112,6 @@ class ClusterWatch:
             fault = await self.refresh_brokers()
 
     def _refresh_delay_ms(self) -> int:
-        """Until the next question; a login that was refused is not tried more often, since that may lock the user."""
+        """The time until the next request. A refused login is not tried more often, since that may lock the user."""
         is_away = self._fault and not self._upstream.login_fault
         return min(RETRY_MS, self._settings.refresh_ms) if is_away else self._settings.refresh_ms

@@ -1,6 +1,6 @@
-"""Error codes that a client's generation does not know become ones that it knows, retriable to retriable.
+"""Replaces error codes that a client's release does not know by ones that it knows, retriable by retriable.
 
-The version of a request says the oldest release that may have sent it, and so the highest code known there:
+The version of a request shows the oldest release that may have sent it, and so the highest code known there:
 
     0.8.2  20, without 4, 8, 9, 11, 14-16       0.9  31       0.10.0  35       0.10.1  43       0.10.2  44
     0.11  55       1.0  60       1.1  71
@@ -42,7 +42,7 @@ OLDEST: dict[int, tuple[int, ...]] = {
 
 
 class ErrorFamily(NamedTuple):
-    """What the codes that are not known become, of APIs that are alike."""
+    """The codes that replace unknown ones, for a group of similar APIs."""
 
     retriable: int
     storage: int = -1
@@ -72,9 +72,9 @@ FATAL = frozenset((29, 30, 31, 32, 44, 45, 47, 76, 87))
 
 
 def map_error_code(key: int, version: int, code: int) -> int:
-    """What to answer to a client of that version of an API, whom the cluster answers `code`."""
+    """The code for a client of that version of an API in place of the cluster's `code`."""
     family = FAMILIES.get(ApiKey(key), OTHERS)
-    if code == ErrorCode.UNSUPPORTED_VERSION:  # made here for a time that no version 0 has, as Kafka 3.9 answers it
+    if code == ErrorCode.UNSUPPORTED_VERSION:  # made by translations/list_offsets.py, as by Kafka 3.9
         return code
     if _is_known_to(OLDEST[key][version], code) or (family is GROUPS and code in COORDINATOR_FAULTS):
         return code
@@ -104,7 +104,7 @@ def _replace_code(family: ErrorFamily, code: int) -> int:
 
 
 async def map_errors(value: T, map_code: Callable[[int], int], turn: Turn) -> T:
-    """A response with each `error_code` in it replaced by what `known` gives."""
+    """Returns the response with `map_code` applied to each `error_code` in it."""
     response, kind = cast(Any, value), cast(Any, type(value))
     has_code, lists = _find_error_fields(kind)
     changes: dict[str, Any] = {}
@@ -122,7 +122,7 @@ async def map_errors(value: T, map_code: Callable[[int], int], turn: Turn) -> T:
 
 @cache
 def _find_error_fields(cls: type) -> tuple[bool, Sequence[str]]:
-    """Whether such a message has an `error_code` of its own, and which of its lists have messages with some."""
+    """Whether a message class has an `error_code`, and which of its list fields hold messages with one."""
     fields = schema_of(cls).fields
     has_code = any(field.name == "error_code" for field in fields)
     elements = {field.name: field.element for field in fields if field.kind is Primitive.ARRAY}

@@ -1,4 +1,4 @@
-"""One gateway: what it owns, how it starts, how it stops. Nothing here is global, and nothing is on disk."""
+"""One gateway: its parts, start and stop. Nothing here is global or on disk."""
 
 import asyncio
 import logging
@@ -77,7 +77,7 @@ log = logging.getLogger(__name__)
 class Gateway:
     """A gateway with these settings. `address` and `http_address` are known once it has started.
 
-    `bind` gives the sockets of its listeners. Without `has_http`, somebody else shows its pages.
+    `bind` returns the sockets of its listeners. Without `has_http` it has no pages of its own.
     """
 
     def __init__(
@@ -166,8 +166,8 @@ class Gateway:
         self.metrics.add_gauges(self._count_connections, self._answer_memory)
 
     async def start(self, known_fault: str = "") -> str:
-        """Returns when clients are served: "" if the cluster was reached, else why it was not. `known_fault`: what
-        another worker says, so that the cluster is not waited for again.
+        """Returns when clients are served: "" if the cluster was reached, else why it was not. With a `known_fault`,
+        which another worker has found, it does not wait for the cluster.
 
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates cannot be used.
         """
@@ -194,7 +194,8 @@ class Gateway:
         return fault
 
     async def stop(self, drain_ms: int | None = None) -> None:
-        """Takes no more connections, answers what is in flight, for `drain.timeout.ms` at most."""
+        """Closes the listeners, and answers requests in flight for `drain_ms`, by default `drain.timeout.ms`, at
+        most."""
         self._is_stopping = True
         await self.cluster_watch.stop()
         if self._acl_warning is not None:
@@ -219,10 +220,10 @@ class Gateway:
         return self.upstream.release_description
 
     def reload(self, settings: GatewaySettings) -> None:
-        """Takes the allow list, the logins to the cluster and the time to drain of new settings; connections live on.
+        """Applies the allow list, the logins to the cluster and the drain timeout of new settings; connections stay
+        open.
 
-        Certificates for clients need no reload: their files are looked at when they change. What else is new waits for
-        the next start.
+        Certificates for clients need no reload: changed files are noticed. Other settings apply at the next start.
         """
         self._allowed.networks = settings.allowed
         if self._allow_watch is not None:
@@ -242,20 +243,20 @@ class Gateway:
         return self._workers.run(function)
 
     async def snapshot_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
-        """Of each family of metrics, a function that makes it of its values now; it may be called in any thread."""
+        """Yields for each metric family a function that makes it from its current values, in any thread."""
         async for family in self.metrics.instruments.take_snapshots(self._turns.begin()):
             yield family
 
     def start_warning_of_acls_by_host(self) -> None:
-        """Starts to look for ACLs of the cluster that name hosts, and logs a line about them."""
+        """Starts to look for ACLs of the cluster that name hosts; a line in the log warns of them."""
         self._acl_warning = asyncio.create_task(self._warn_of_acls_by_host())
 
     async def _warn_of_acls_by_host(self) -> None:
-        """A line for rules of the cluster that name addresses, which are the gateway's there."""
+        """Warns of ACLs that name hosts: the cluster sees the gateway's host in place of the client's."""
         try:
             found = await self.upstream.run_operation(ask_for_acls(AclFilter()))
         except ClientError:
-            return  # there are none, or they are not for the gateway to know
+            return  # there are none, or the gateway may not see them
         named = [acl for resource in found.resources for acl in resource.acls if acl.host != WILDCARD]
         if named:
             log.warning(
@@ -328,14 +329,14 @@ class Gateway:
         return connection, answerer
 
     def _broker_of(self, peer: Peer) -> int:
-        """The broker that a client means."""
+        """The broker that a client has connected to, or BOOTSTRAP."""
         broker = broker_of_listener(peer.listener)
         if broker is None and self.settings.addresses == SNI:
             broker = self._names.broker_of(peer.server_name)
         return BOOTSTRAP if broker is None else broker
 
     def _login_of(self, peer: Peer) -> UpstreamLogin | None:
-        """The login that the gateway uses at the cluster for a client; None: its own, or the client's."""
+        """The login from `logins` for a client; None: the gateway's own, or the client's."""
         return find_login(self.settings.logins, str(peer.principal), peer.host) if self.settings.logins else None
 
     async def _read_proxy_header(
@@ -382,7 +383,7 @@ class Gateway:
         )
 
     def _time_of_request_ms(self, request_s: float) -> int:
-        """The time of day when a request came, by `perf_counter`."""
+        """The time of day of a request that came at `request_s` of `perf_counter`."""
         return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 
     def _count_closed_connection(self, reason: str) -> None:
@@ -394,7 +395,7 @@ class Gateway:
     # Pages
 
     def _make_http(self) -> HttpServer:
-        """With the page for people, where the settings allow it."""
+        """The HTTP server, with the page for people if the settings enable it."""
         access = self._make_page_access()
         return HttpServer(
             {"/metrics": self._make_metrics_page(), "/healthz": health_page, "/readyz": self.show_ready},
@@ -437,14 +438,14 @@ class Gateway:
         return unready_page(reason) if reason else Page(body=b"ready\n")
 
     def _find_port_fault(self) -> str:
-        """Why a broker cannot be reached by clients, "" if each can."""
+        """Why some broker has no port for clients, "" if all have one."""
         faults = self.ports.faults
         others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         return f"{next(iter(faults.values()))}{others}" if faults else ""
 
 
 def find_no_credential(user: str, mechanism: str) -> LoginCredential:
-    """No user has stored credentials here: the settings allow mechanisms that need none."""
+    """Never called: the settings allow only mechanisms without stored credentials."""
     raise AssertionError(mechanism)
 
 

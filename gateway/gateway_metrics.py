@@ -1,4 +1,4 @@
-"""What the gateway counts, for `/metrics`."""
+"""The metrics of a gateway."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,7 +11,7 @@ MOST_ROWS = 2_000
 
 
 class GatewayMetrics:
-    """Counters of one gateway, and what a `Sender` asks for."""
+    """The counters of one gateway, with those that a `Sender` needs."""
 
     def __init__(self) -> None:
         self.instruments = Instruments()
@@ -51,13 +51,13 @@ class GatewayMetrics:
             DURATION_BUCKETS,
             "how",
         )
-        self.sendfile_bytes = self.copied_bytes = Counter()  # of files and conversions, which are none of a gateway
+        self.sendfile_bytes = self.copied_bytes = Counter()  # a gateway sends no files and no conversions
         self._meters: dict[tuple[int, int, int], GatewayMeter] = {}
 
     def add_gauges(
         self, connections: Callable[[], Iterable[tuple[tuple[str, ...], float]]], answers: MemoryBudget
     ) -> None:
-        """Shows gauges of the gateway's parts."""
+        """Adds the gauges of the gateway's connections and memory."""
         gauge = self.instruments.gauge
         gauge("stepdown_gateway_connections", "Connections of clients.", connections, "listener")
         gauge(
@@ -70,7 +70,7 @@ class GatewayMetrics:
         )
 
     def meter_of(self, key: int, version: int, sent_as: int) -> "GatewayMeter":
-        """The meter of an API in a version that is offered: clients do not choose labels."""
+        """The meter of an API in an offered version, so that clients cannot create labels."""
         meter = self._meters.get((key, version, sent_as))
         if meter is None:
             meter = self._meters[key, version, sent_as] = GatewayMeter(
@@ -88,7 +88,7 @@ def make_failed_logins_counter(instruments: Instruments) -> CounterFamily:
 
 
 class GatewayMeter:
-    """Counts the requests of an API in a version, as `RequestMeter` asks."""
+    """Counts the requests of an API in a version; implements `RequestMeter`."""
 
     __slots__ = ("_requests", "_seconds")
 

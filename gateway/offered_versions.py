@@ -1,12 +1,12 @@
-"""Which versions a client is offered: those of the cluster, and the older ones that are translated.
+"""Which versions clients are offered: those of the cluster, and older ones that are translated.
 
-    translated    API: versions up to `oldest`, sent as `sent_as`, where the cluster has that and not the older ones
-    capped        versions that are newer than the gateway's knowledge of where answers name brokers are not offered
-    lowered       Fetch 16 to 18 is sent as 15: later requests differ in what followers say, later answers in the
-                  addresses of brokers, which stand behind all records; clients ask for Metadata instead
+    translated    versions up to `last` are sent as `sent_as`, if the cluster has that version and not the older ones
+    capped        versions are not offered in which the gateway does not know where answers have addresses of brokers
+    lowered       Fetch 16 to 18 is sent as 15: later requests differ only for followers, later answers only in the
+                  addresses of brokers after all records; clients ask for Metadata instead
 
-ApiVersions answers are changed where their bytes stand: version ranges keep their size. Produce is advertised from 0
-by Kafka 4, which refuses what is below 3 (KIP-896); Fetch tells whether a broker does that.
+ApiVersions answers are changed in place: version ranges keep their size. Kafka 4 advertises Produce from 0 and refuses
+versions below 3 (KIP-896); its range for Fetch shows whether a broker does that.
 
     ApiVersions answer   error int16 | v0-v2: int32 count, v3+: uvarint count + 1 | per API int16 key, min, max (v3+:
                          tagged fields) | …
@@ -28,7 +28,7 @@ MOST_APIS = 1_000
 NOT_OFFERED: VersionRange = (0, -1)
 TRANSACTION_VERSION = "transaction.version"
 TRANSACTION_V2_FROM = 12
-"""The version of Produce in which the partitions' leaders add them to the transaction."""
+"""The version of Produce from which on leaders add partitions to transactions."""
 _RESPONSE_HEAD = Struct(">ii")
 _RANGE = Struct(">hhh")
 _ERROR = Struct(">h")
@@ -75,11 +75,11 @@ NEWEST: Mapping[int, int] = {
     ApiKey.SHARE_FETCH: 2,
     ApiKey.SHARE_ACKNOWLEDGE: 2,
 }
-"""The newest version that is offered of each API whose answers name brokers: those of Kafka 4.4."""
+"""The newest offered version of each API whose answers have brokers: those of Kafka 4.4."""
 OLDEST: Mapping[int, int] = {ApiKey.SHARE_FETCH: 1, ApiKey.SHARE_ACKNOWLEDGE: 1}
 """Kafka 4.0 had a version 0, a preview with another layout."""
 LOWERED: Mapping[int, int] = {ApiKey.FETCH: 15}
-"""Newer versions than this one are sent as this one, which has the same layout but for tagged fields."""
+"""Newer versions are sent as this one, which has the same layout except for tagged fields."""
 BETWEEN_BROKERS = frozenset(
     (
         *(ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.CONTROLLED_SHUTDOWN),
@@ -92,11 +92,11 @@ TOKEN_REQUESTS = frozenset(
         *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
     )
 )
-"""Anybody may make a token for the user he is, and log in with it past the gateway until it ends."""
+"""A client could make a token for the gateway's user, and log in to the cluster with it directly until it expires."""
 
 
 def correct_advertised_ranges(advertised: VersionRanges) -> VersionRanges:
-    """What a broker takes, where that differs from what it says: Kafka 4 says Produce 0 and means 3."""
+    """The ranges that a broker really takes: Kafka 4 advertises Produce 0 and takes 3."""
     low, high = advertised.get(ApiKey.PRODUCE, NOT_OFFERED)
     if low == 0 and high >= TRANSLATED[ApiKey.PRODUCE].sent_as:
         fetch_low, _ = advertised.get(ApiKey.FETCH, NOT_OFFERED)
@@ -106,14 +106,15 @@ def correct_advertised_ranges(advertised: VersionRanges) -> VersionRanges:
 
 
 def is_translated(key: int, version: int, taken: VersionRange) -> bool:
-    """Whether a request that the cluster does not take has to be sent in another version."""
+    """Whether a request of that version is translated: the cluster does not take it, but takes the one it is sent
+    as."""
     known = TRANSLATED.get(key)
     low, high = taken
     return known is not None and 0 <= version <= known.last and version < low <= known.sent_as <= high
 
 
 def range_to_offer(key: int, taken: VersionRange) -> VersionRange:
-    """The versions that a client may use of an API of which the cluster takes these."""
+    """The versions of an API to offer to clients if the cluster takes those in `taken`."""
     low, high = taken
     low = max(low, OLDEST.get(key, low))
     if low > 0 and is_translated(key, low - 1, taken):
@@ -124,10 +125,10 @@ def range_to_offer(key: int, taken: VersionRange) -> VersionRange:
 def rewrite_api_versions(
     version: int, body: bytes, offer: Callable[[int, VersionRange], VersionRange] = range_to_offer
 ) -> bytes:
-    """The body of an ApiVersions answer of that version, with the ranges that are offered here.
+    """Returns the body of an ApiVersions answer of that version, with the offered ranges.
 
-    Where Produce is offered only to clients that add partitions to transactions themselves, the cluster's feature
-    `transaction.version`, by which clients do no such thing (KIP-890), is left out.
+    With the feature `transaction.version` clients do not add partitions to transactions (KIP-890). It is left out if
+    Produce is not offered in the versions that this needs.
 
     Raises: MalformedFrame.
     """
@@ -171,13 +172,13 @@ def _without_transaction_version(version: int, body: bytes) -> bytes:
 
 
 def encode_unsupported_api_versions(newest: int) -> bytes:
-    """The body by which a client learns that it has to ask in an older version (KIP-511): the layout of v0."""
+    """The body, in the layout of v0, that tells a client to ask in an older version (KIP-511)."""
     only = _RANGE.pack(ApiKey.API_VERSIONS, 0, newest)
     return _ERROR.pack(ErrorCode.UNSUPPORTED_VERSION) + _COUNT.pack(1) + only
 
 
 def encode_refused_api_versions(code: ErrorCode) -> bytes:
-    """The body of an answer of v0 that has an error alone."""
+    """The body of an answer of v0 with only an error."""
     return _ERROR.pack(code) + _COUNT.pack(0)
 
 

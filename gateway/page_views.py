@@ -1,4 +1,4 @@
-"""What the page shows of a gateway: an overview, and the clients."""
+"""The views of a gateway for the page: an overview and the clients."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ PORTS_HELP = "first.port, or addresses: single"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageViews:
-    """The views of one gateway, of its parts. `ready` is its page /readyz, `find_cluster_fault` says why the
-    cluster answers nothing, "" if it does, `work` runs a function in a thread."""
+    """The views of one gateway. `ready` makes its page /readyz. `find_cluster_fault` returns why the cluster does not
+    answer, "" if it does. `work` runs a function in a thread."""
 
     clock: Clock
     turns: Turns
@@ -50,11 +50,11 @@ class PageViews:
     started_ms: int
 
     def views_by_name(self) -> Mapping[str, View]:
-        """What answers below /api/."""
+        """The views by their names below /api/."""
         return {"overview": self.overview, "clients": ClientRows(self.clients, self.work).show}
 
     async def overview(self, query: PageQuery) -> dict[str, Any]:
-        """As of a broker, without id, directories and topics. Requests are counted by what was done with them."""
+        """As of a broker, without id, directories and topics. Requests are counted by how they were handled."""
         metrics = self.metrics
         return {
             "software": "stepdown gateway",
@@ -82,7 +82,7 @@ class PageViews:
         }
 
     def _list_addresses(self) -> list[dict[str, Any]]:
-        """Where clients connect to: the bootstrap port, and the ports that stand for brokers."""
+        """The addresses for clients: the bootstrap port and the ports of brokers."""
         address = self.find_address()
         own = {"id": -1, "rack": None, "listeners": {"bootstrap": str(address)}}
         return [own, *(self._describe_port(*each) for each in sorted(self.ports.ports.items())[:MOST_PORTS])]
@@ -93,7 +93,7 @@ class PageViews:
         return {"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}, "is_closed": is_closed}
 
     def _find_problems(self) -> list[dict[str, Any]]:
-        """One of the cluster, and one of the ports here, each with the settings that it depends on."""
+        """A problem with the cluster and one with the ports here, each with the settings to look at."""
         cluster, ports = list(filter(None, [self.find_cluster_fault()])), list(self.ports.faults.values())
         own = LOGIN_HELP if self.upstream.login_fault else UPSTREAM_HELP
         without = "broker without a port here" if len(ports) == 1 else "brokers without a port here"

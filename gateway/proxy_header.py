@@ -18,23 +18,23 @@ V1_START = b"PROXY "
 MOST_V1_BYTES = 107
 V2_HEAD_BYTES = 16
 MOST_V2_BYTES = 2048
-"""Of what follows the head: addresses take 36, the rest are TLVs, which nobody reads here."""
+"""The most bytes after the head: addresses take 36, the rest are TLVs, which are ignored."""
 FIRST_BYTES = (V1_START[0], SIGNATURE[0])
-"""What a connection with a header begins with; neither TLS nor a request of a size that is taken does."""
+"""The first bytes of headers; neither TLS nor a request of an accepted size begins with them."""
 LOCAL, PROXY = 0x20, 0x21
 TCP_4, TCP_6 = 0x11, 0x21
 _PORTS = Struct(">HH")
 
 
 class ProxyAddress(NamedTuple):
-    """Whose connection it is."""
+    """The source of a connection."""
 
     host: str
     port: int
 
 
 def parse_v1(line: bytes) -> ProxyAddress | None:
-    """The source that a line of version 1 names; None: the balancer itself. Raises: MalformedFrame."""
+    """The source in a line of version 1; None: the balancer itself. Raises: MalformedFrame."""
     words = line.removesuffix(b"\r\n").split(b" ")
     if not line.endswith(b"\r\n") or words[0] != b"PROXY":
         raise MalformedFrame("its PROXY header is no line of version 1")
@@ -61,7 +61,7 @@ def size_of_v2_rest(head: bytes) -> int:
 
 
 def parse_v2(head: bytes, rest: bytes) -> ProxyAddress | None:
-    """The source of a header of version 2; None: the balancer itself. Raises: MalformedFrame."""
+    """The source in a header of version 2; None: the balancer itself. Raises: MalformedFrame."""
     if head[12] == LOCAL:
         return None
     size = {TCP_4: 4, TCP_6: 16}.get(head[13])

@@ -17,7 +17,7 @@ from .proxy_header import (
 
 
 class ProxyHeaderReader:
-    """`wire` is over the socket, and nobody has read from it."""
+    """`wire` is over the socket; nothing has been read from either."""
 
     def __init__(self, sock: socket.socket, wire: PlainTransport) -> None:
         self._sock = sock
@@ -28,7 +28,7 @@ class ProxyHeaderReader:
         return (await self._take(1, socket.MSG_PEEK))[0] in FIRST_BYTES
 
     async def read(self) -> ProxyAddress | None:
-        """Whose connection it is; None: the balancer's own. Raises: MalformedFrame, ConnectionResetError."""
+        """Reads the header; returns the source, None: the balancer. Raises: MalformedFrame, ConnectionResetError."""
         start = await self._read_exactly(len(V1_START))
         if start == V1_START:
             return parse_v1(await self._read_line(start))
@@ -51,7 +51,7 @@ class ProxyHeaderReader:
         return data
 
     async def _take(self, most_bytes: int, flags: int = 0) -> bytes:
-        """At least one byte."""
+        """Receives at least one byte, `most_bytes` at most."""
         while True:
             try:
                 data = self._sock.recv(most_bytes, flags)

@@ -1,4 +1,4 @@
-"""The client report in a file, as /clients shows it: written once a minute, in place of the one before."""
+"""Writes the client report of /clients to a file once a minute, replacing the one before."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class ReportFile:
-    """`make` gives the text. The file is for its owner only: it has names and addresses."""
+    """`make` returns the text. Only its owner may read the file, since it has names and addresses."""
 
     def __init__(self, path: str, make: Callable[[], Awaitable[bytes]], clock: Clock, threads: WorkerThreads) -> None:
         self._path = path
@@ -33,7 +33,7 @@ class ReportFile:
             self._writing = asyncio.create_task(self._keep_writing())
 
     async def stop(self) -> None:
-        """Writes it once more."""
+        """Stops after writing the report once more."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
@@ -41,7 +41,7 @@ class ReportFile:
             await self.write()
 
     async def write(self) -> None:
-        """A disk that takes nothing is named in the log, once a minute."""
+        """Writes the report; a fault of the disk is logged once a minute."""
         text = await self._make()
         try:
             await self._threads.run(partial(self._files.replace, self._path, text, sync=False, private=True))

@@ -1,6 +1,6 @@
-"""What the gateway reads of a request that it passes: the header, and the acks of a Produce.
+"""Reads the header of a request that is passed on, the acks of a Produce and the software of ApiVersions.
 
-The layouts are those of `protocol/frame.py`; the versions may be newer than the messages that we can read.
+The layouts are in `protocol/frame.py`; versions may be newer than those that can be decoded here.
 """
 
 from struct import Struct
@@ -41,7 +41,7 @@ def read_client_id(frame: memoryview) -> str:
 
 
 def acks_of_produce(frame: memoryview, version: int) -> int:
-    """The acks of a Produce request, 0: there will be no answer. Raises: MalformedFrame."""
+    """The acks of a Produce request; 0: no answer is due. Raises: MalformedFrame."""
     at = _client_id_end(frame)
     if version >= PRODUCE_FLEXIBLE_FROM:
         at = skip_tagged_fields(frame, at)
@@ -56,8 +56,8 @@ def acks_of_produce(frame: memoryview, version: int) -> int:
 
 
 def drop_cluster_and_node_id(frame: memoryview) -> memoryview:
-    """An ApiVersions request from v5 on that names no cluster and broker, which the client took for those at this
-    address (KIP-1242). Raises: MalformedFrame."""
+    """Returns an ApiVersions request from v5 on without the ids of the cluster and the broker that the client expects
+    at this address (KIP-1242). Raises: MalformedFrame."""
     return memoryview(b"".join((frame[: _read_software(frame)[1]], NO_NODE)))
 
 
@@ -68,12 +68,12 @@ def read_software_text(frame: memoryview) -> tuple[str, str]:
 
 
 def frame_with_size(frame: memoryview) -> list[bytes | memoryview]:
-    """The frame as it goes on the wire."""
+    """The frame with its size in front."""
     return [SIZE.pack(len(frame)), frame]
 
 
 def replace_version(frame: memoryview, version: int) -> list[bytes | memoryview]:
-    """The frame of a request whose body is the same in both versions, in the other one."""
+    """The frame, size in front, with another version; the bodies of both versions have to be the same."""
     key, _, correlation_id = HEAD.unpack_from(frame)
     return [SIZE.pack(len(frame)) + HEAD.pack(key, version, correlation_id), frame[HEAD.size :]]
 

@@ -48,7 +48,7 @@ def _make_too_many_error(what: str, most_items: int) -> TooManyItems:
 
 
 def _make_bad_size_error(what: str) -> MalformedFrame:
-    return MalformedFrame(f"{what}: the tagged field does not end field_path its size says")
+    return MalformedFrame(f"{what}: the tagged field does not end where its size says")
 
 
 def _make_unreadable_error(what: str, size: int, error: Exception) -> MalformedFrame:

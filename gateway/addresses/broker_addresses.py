@@ -1,4 +1,4 @@
-"""Where answers name brokers, the gateway's own addresses take their place; all else stays as it came.
+"""Replaces the addresses of brokers in answers by the gateway's own; all other bytes stay as they are.
 
     Metadata 0-13            brokers, at the front
     FindCoordinator 0-6      one coordinator, from v4 several
@@ -9,8 +9,8 @@
     Metadata answer   v3+: throttle int32 | count (int32, v9+: uvarint + 1) | per broker int32 id, string host, int32
                       port, v1+: nullable string rack, v9+: tagged fields | …     v9+: compact strings
 
-Fetch names brokers from v16 on, behind all records: it is sent as v15, whose requests and other answers are the same
-(`offered_versions.py`). DescribeQuorum 2 names the listeners of controllers, which are no addresses for clients.
+Fetch has brokers from v16 on, after all records: it is sent as v15, which is the same otherwise
+(`offered_versions.py`). DescribeQuorum 2 has listeners of controllers, which are no addresses for clients.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ from ...protocol.frame import decode_response_body, encode_response
 from ...protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarint
 
 Translate = Callable[[int, HostPort], HostPort]
-"""Gives the address at the gateway of a broker that the cluster says is at this one. Raises: OSError."""
+"""From a broker's id and address in the cluster to its address at the gateway. Raises: OSError."""
 Pieces = Sequence[bytes | memoryview]
 T = TypeVar("T")
 MOST_BROKERS = 10_000
@@ -36,14 +36,14 @@ _INT16, _INT32 = Struct(">h"), Struct(">i")
 
 
 def has_broker_addresses(key: int, version: int) -> bool:
-    """Whether the answer has addresses in it."""
+    """Whether answers of this version have addresses of brokers."""
     if key == ApiKey.PRODUCE:
         return version >= PRODUCE_NAMES_BROKERS_FROM
     return key in _REWRITES
 
 
 def rewrite_addresses(key: int, version: int, body: bytes, translate: Translate) -> Sequence[bytes | memoryview]:
-    """The body of an answer, what follows its correlation id, with the addresses of the gateway. Raises:
+    """Returns the body of an answer, which follows its correlation id, with the addresses of the gateway. Raises:
     MalformedFrame, OSError as `translate`."""
     return _REWRITES[key](version, memoryview(body), translate)
 
@@ -64,7 +64,7 @@ def _rewrite_coordinators(response: Any, translate: Translate) -> Any:
 
 
 def _translate_host_and_port(value: T, broker: int, translate: Translate) -> T:
-    """A value with `host` and `port`, at the gateway."""
+    """Returns a message with its `host` and `port` translated."""
     found: Any = value
     if broker == NO_BROKER or not found.host:
         return value
@@ -96,11 +96,11 @@ class _AddressReader:
         self._advance(size)
 
     def read_since(self, start: int) -> memoryview:
-        """What was read from there on."""
+        """The bytes from `start` to the current position."""
         return self._view[start : self.at]
 
     def encode_text(self, text: str) -> bytes:
-        """A text as the message has it."""
+        """Encodes a string as the message does."""
         data = text.encode()
         return (write_uvarint(len(data) + 1) if self._is_flexible else _INT16.pack(len(data))) + data
 
@@ -131,7 +131,10 @@ FLEXIBLE_FROM, THROTTLE_FROM, RACK_FROM = 9, 3, 1
 def _rewrite_broker_list(
     reader: _AddressReader, translate: Translate, *, has_rack: bool = True, more_bytes: int = 0
 ) -> list[bytes | memoryview]:
-    """The list of brokers where the reader stands, its count included; `more_bytes` follow the rack of each."""
+    """Reads the list of brokers at the reader's position; returns it with translated addresses, its count included.
+
+    `more_bytes` follow the rack of each broker.
+    """
     start = reader.at
     count = reader.count()
     if not 0 <= count <= MOST_BROKERS:
@@ -184,7 +187,7 @@ def _rewrite_cluster(version: int, view: memoryview, translate: Translate) -> Pi
 
 IDS_FROM = 13
 USUAL_PARTITION = b"\1\0\0"
-"""What follows the fixed fields of a partition without a fault: no record errors, message or tagged fields."""
+"""The bytes after the fixed fields of a partition without an error: no record errors, message or tagged fields."""
 PARTITION_BYTES = 30
 
 
@@ -218,7 +221,7 @@ def _skip_partition_fault(reader: _AddressReader) -> None:
 
 
 def _rewrite_tagged_fields(view: memoryview, reader: _AddressReader, translate: Translate) -> Pieces:
-    """Tagged fields from where the reader stands to the end, of which 0 is a list of brokers."""
+    """Rewrites the tagged fields from the reader's position to the end; field 0 is a list of brokers."""
     out: list[bytes | memoryview] = [view[: reader.at]]
     start = reader.at
     for _ in range(reader.uvarint()):

@@ -1,7 +1,7 @@
 """One port for each broker of the cluster, at `first.port` + its id, so that it is the same on every gateway.
 
-The port of a broker that takes no connections is closed, and opened again at the same number: a client that connects is
-refused, as by the broker's own machine, and sends no request that would be lost.
+While a broker takes no connections, its port is closed, and later opened again with the same number. So clients are
+refused as by the broker's own machine, and send no request that would be lost.
 """
 
 import logging
@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 
 class BrokerPorts:
-    """`listen` opens a port under a name and returns where that is, `stop_listening` closes it; `learn` takes the
-    cluster's address of a broker. `faults`: why brokers that have no port have none. `closed`: brokers that take no
+    """`listen` opens a port under a name and returns its address; `stop_listening` closes it; `learn` takes the
+    cluster's address of a broker. `faults`: by broker, why its port cannot be opened. `closed`: brokers that take no
     connections."""
 
     def __init__(
@@ -46,14 +46,14 @@ class BrokerPorts:
         self._lines = LogLineLimit(clock)
 
     def translate(self, broker: int, address: HostPort) -> HostPort:
-        """The address here of a broker that the cluster says is there. Raises: OSError when its port cannot be had."""
+        """Returns the gateway's address of a broker, opening its port. Raises: OSError when it cannot be opened."""
         if broker < 0:
             return address
         self._learn(broker, address)
         return HostPort(self._advertised_host, self.open(broker))
 
     def open(self, broker: int) -> int:
-        """The port of a broker, which listens from now on, unless it was closed. Raises: OSError."""
+        """Returns the port of a broker, which is opened if it has none yet. Raises: OSError."""
         port = self.ports.get(broker)
         if port is None:
             port = self.ports[broker] = self._open_and_note_fault(broker, lambda: self._open_first(broker))
@@ -61,7 +61,7 @@ class BrokerPorts:
         return port
 
     def _open_and_note_fault(self, broker: int, open_port: Callable[[], int]) -> int:
-        """The port that was opened; while it cannot be had, `faults` says why. Raises: OSError."""
+        """Returns the port that `open_port` opens, or notes in `faults` why it cannot be opened. Raises: OSError."""
         try:
             port = open_port()
         except OSError as fault:
@@ -89,14 +89,14 @@ class BrokerPorts:
             ) from None
 
     def close(self, broker: int) -> None:
-        """Refuses connections at the port of a broker until it is opened again."""
+        """Closes the port of a broker until `reopen`."""
         if broker in self.ports and broker not in self.closed:
             self.closed.add(broker)
             self._stop_listening(f"{_PREFIX}{broker}")
             log.warning("broker %d takes no connections: its port is closed until it does", broker)
 
     def reopen(self, broker: int) -> bool:
-        """Opens the port that was closed; False where it cannot be had now."""
+        """Opens a port that was closed; returns False if it cannot be opened now."""
         if broker in self.closed:
             port = self.ports[broker]
             if not self._try_and_log_fault(
@@ -108,7 +108,7 @@ class BrokerPorts:
         return True
 
     def open_missing(self, known: Container[int]) -> None:
-        """Tries again to open the ports that could not be had, of the brokers that are `known`."""
+        """Tries again to open the ports in `faults`; drops those of brokers that are not `known`."""
         for broker in list(self.faults):
             if broker in known:
                 self.try_open(broker)
@@ -116,7 +116,7 @@ class BrokerPorts:
                 del self.faults[broker]
 
     def try_open(self, broker: int) -> None:
-        """As `open`; a port that cannot be had is named in the log, once a minute."""
+        """As `open`, but logs a port that cannot be opened, once a minute."""
         self._try_and_log_fault(lambda: self.open(broker), broker)
 
     def _try_and_log_fault(self, work: Callable[[], object], broker: int) -> bool:
@@ -131,5 +131,5 @@ class BrokerPorts:
 
 
 def broker_of_listener(listener: str) -> int | None:
-    """The broker whose port has that name; None for the bootstrap port."""
+    """The broker of that listener; None for the bootstrap listener."""
     return int(listener.removeprefix(_PREFIX)) if listener.startswith(_PREFIX) else None

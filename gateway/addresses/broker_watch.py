@@ -1,4 +1,4 @@
-"""Brokers that may take no connections: each is tried until it does, and its port is closed meanwhile."""
+"""Tries brokers that may take no connections until they do, and keeps their ports closed meanwhile."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ class BrokerWatch:
         self._watching: dict[int, asyncio.Task[None]] = {}
 
     def suspect(self, broker: int) -> None:
-        """A connection to that broker broke, or could not be opened."""
+        """Starts to try a broker, to which a connection broke or could not be opened."""
         if broker in self._ports.ports and broker not in self._watching:
             self._watching[broker] = asyncio.create_task(self._watch(broker))
 
@@ -33,7 +33,7 @@ class BrokerWatch:
             del self._watching[broker]
 
     async def stop(self) -> None:
-        """Tries no more."""
+        """Stops all tries."""
         tasks = list(self._watching.values())
         for task in tasks:
             task.cancel()

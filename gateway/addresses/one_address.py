@@ -6,14 +6,14 @@ from ...config.keys.endpoints import HostPort
 
 
 class SingleAddress:
-    """`advertise` gives that address; `learn` takes the cluster's address of a broker."""
+    """`advertise` returns the one address; `learn` takes the cluster's address of a broker."""
 
     def __init__(self, advertise: Callable[[], HostPort], learn: Callable[[int, HostPort], None]) -> None:
         self._advertise = advertise
         self._learn = learn
 
     def translate(self, broker: int, address: HostPort) -> HostPort:
-        """The address here of a broker that the cluster says is there."""
+        """Returns the gateway's address of a broker, whose `address` in the cluster it passes to `learn`."""
         if broker < 0:
             return address
         self._learn(broker, address)

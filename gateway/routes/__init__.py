@@ -1,4 +1,4 @@
-"""Where requests go when all brokers have one address here: `ROUTES` has each API that is offered then.
+"""The routes of requests when all brokers have one address here: `ROUTES` has each API that is offered then.
 
 A request whose parts are for several brokers is split, and the responses are joined.
 """
@@ -72,16 +72,16 @@ ROUTES: Mapping[int, Route] = {
         ANY,
     ),
 }
-"""What is not here is not offered: log directories, which are those of one broker that the request does not name."""
+"""Other APIs are not offered, such as those of log directories, whose requests do not name the broker they are for."""
 
 READ = (ApiKey.METADATA, ApiKey.FIND_COORDINATOR)
-"""Any broker answers them, and what they ask for is looked up here again, too."""
+"""Requests that any broker answers; what they ask for is also looked up here again."""
 BROKERS_FROM = 4
-"""Of AddPartitionsToTxn: from there on it is a request between brokers."""
+"""The version of AddPartitionsToTxn from which on it is a request between brokers."""
 
 
 def newest_version(key: int) -> int:
-    """The newest version of an API that can be routed, -1 for none: what has to be read has to be known."""
+    """The newest version of an API that can be routed, -1 for none: requests that are decoded have to be known here."""
     route = ROUTES.get(key)
     if route is None:
         return -1

@@ -1,8 +1,8 @@
-"""Fetches: to the leaders, without sessions, and without a rack.
+"""Fetch goes to the leaders, without a session and without a rack.
 
-A session (KIP-227) lives on one broker, and what is asked of several has none: each answer says session 0, so that
-clients send whole requests. With a rack the leader names a follower to fetch from (KIP-392), which the next request
-would not reach: it goes to the leader again.
+A fetch session (KIP-227) is kept by one broker, so a fetch from several cannot have one: each answer has session id 0,
+and clients send full requests. With a rack the leader would name a follower to fetch from (KIP-392), which the next
+request would not reach, since it goes to the leader again.
 """
 
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ NO_SESSION, WITHOUT_SESSION = 0, -1
 
 @dataclass(frozen=True, slots=True)
 class FetchRoute(PartitionRoute):
-    """Changes what a client asks."""
+    """Removes session and rack from requests."""
 
     def prepare(self, request: Any) -> Any:
-        """Raises: ApiError for a session, which the gateway has not given."""
+        """Raises: ApiError for a session id, since the gateway never gives one."""
         asked: FetchRequest = request
         if asked.session_id != NO_SESSION:
             raise ApiError(f"fetch session {asked.session_id}", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)

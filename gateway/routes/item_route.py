@@ -1,4 +1,4 @@
-"""Requests with a list of items, each of which has a broker of its own: groups, transactional ids, brokers."""
+"""Requests with a list of items, each for a broker of its own: groups, transactional ids, brokers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ class ItemRoute(AnyBrokerRoute):
 
 
 class OffsetFetchRoute(ItemRoute):
-    """Before version 8 it has one group."""
+    """Before version 8 a request has only one group."""
 
     def targets(self, request: Any) -> Iterable[Target]:
         return super().targets(request) if request.groups else (coordinator_target(request.group_id, GROUP),)

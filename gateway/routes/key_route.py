@@ -7,7 +7,7 @@ from .route import AnyBrokerRoute, Target, coordinator_target
 
 
 class KeyRoute(AnyBrokerRoute):
-    """`field` has the name of what the coordinator is of."""
+    """`field` holds the group or transactional id."""
 
     def __init__(self, field: str, kind: int) -> None:
         self._field = field

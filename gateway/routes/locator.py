@@ -1,7 +1,7 @@
-"""Which broker leads a partition, or coordinates a group or a transactional id, by the cluster's own word.
+"""Which broker leads a partition, or coordinates a group or a transactional id, as the cluster says.
 
-What is found is kept until a client asks the cluster for it again, by Metadata or FindCoordinator, as clients do when
-a broker says that it is the wrong one. What nobody can tell is asked of any broker, which has the right error for it.
+A result is kept until a client asks for it again by Metadata or FindCoordinator, as clients do when a broker answers
+that it is the wrong one. Without a result the request goes to any broker, which answers with the right error.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ RunAs: TypeAlias = Callable[[Operation[Any], Login], Awaitable[Any]]
 
 
 class BrokerLocator:
-    """`run` carries an operation out by a login, which has to see what is looked for; `learn` takes each Metadata
-    answer."""
+    """`run` runs an operation with a login, which needs the rights to see the topic or group. `learn` takes each
+    Metadata answer."""
 
     def __init__(self, run: RunAs, learn: Callable[[MetadataResponse], None]) -> None:
         self._run = run
@@ -42,7 +42,7 @@ class BrokerLocator:
         self._lookups: dict[tuple[Topic | Coordinator, str], asyncio.Task[None]] = {}
 
     async def find_brokers(self, targets: Iterable[Target], turn: Turn, login: Login) -> dict[Target, int | None]:
-        """As `find`, of each once; a topic that is not there is looked up once for all of its partitions."""
+        """As `find_broker`, for each target; a missing topic is looked up once for all of its partitions."""
         found: dict[Target, int | None] = {}
         missing: set[Topic] = set()
         for target in targets:
@@ -56,7 +56,7 @@ class BrokerLocator:
         return found
 
     async def find_broker(self, target: Target, login: Login) -> int | None:
-        """The id of a broker, None: any."""
+        """The id of the broker of a target, None for any."""
         if isinstance(target, LeaderTarget):
             if target.topic not in self._leaders:
                 await self._join_or_start_lookup(target.topic, login, self._look_up_topic(target.topic, login))
@@ -70,7 +70,7 @@ class BrokerLocator:
         return target
 
     def forget_topics(self, topics: Iterable[Topic] | None) -> None:
-        """None: all."""
+        """Forgets the leaders of these topics; None: of all."""
         if topics is None:
             self._leaders.clear()
             return
@@ -84,7 +84,7 @@ class BrokerLocator:
     async def _join_or_start_lookup(
         self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]
     ) -> None:
-        """One look-up for all of a login who ask meanwhile."""
+        """Waits for a running look-up of the same login, or starts one."""
         key = (what, "" if login is None else login.name)
         task = self._lookups.get(key)
         if task is None:

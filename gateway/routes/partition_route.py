@@ -1,4 +1,4 @@
-"""Requests with topics and their partitions, each of which goes to the leader of the partition."""
+"""Requests with topics and their partitions, which go to the leaders of the partitions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from .route import AnyBrokerRoute, Brokers, LeaderTarget, Target, join_responses
 
 @dataclass(frozen=True, slots=True)
 class PartitionRoute(AnyBrokerRoute):
-    """Names of the fields of a request and of its response; `index` is "" where partitions are plain numbers."""
+    """The field names of a request and its response; `index` is "" if partitions are plain numbers."""
 
     topics: str
     name: str
@@ -58,7 +58,7 @@ class PartitionRoute(AnyBrokerRoute):
 
 
 def _topic_id_or_name(topic: Any, field: str) -> str | UUID:
-    """The id of a topic where it has one, else its name."""
+    """The id of a topic if it has one, else its name."""
     topic_id: UUID = getattr(topic, "topic_id", NO_UUID)
     if topic_id != NO_UUID:
         return topic_id

@@ -1,4 +1,4 @@
-"""Which brokers the parts of a request are for, and one response of several."""
+"""Which brokers the parts of a request are for, and how their responses are joined."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ BROKER, BROKER_LOGGER = 4, 8
 
 @dataclass(frozen=True, slots=True)
 class LeaderTarget:
-    """The leader of a partition of a topic, which is named or has its id."""
+    """The leader of a partition; `topic` is a name or an id."""
 
     topic: str | UUID
     partition: int
@@ -26,7 +26,7 @@ Brokers: TypeAlias = Mapping[Target, int | None]
 
 
 class Route(Protocol):
-    """How the requests of an API are routed. `is_everywhere`: to all brokers."""
+    """How the requests of an API are routed. `is_everywhere`: they go to all brokers."""
 
     is_everywhere: bool
 
@@ -35,15 +35,15 @@ class Route(Protocol):
         ...
 
     def targets(self, request: Any) -> Iterable[Target]:
-        """Whom its parts are for."""
+        """The targets of the parts of the request."""
         ...
 
     async def split(self, request: Any, brokers: Brokers, turn: Turn) -> dict[int | None, Any]:
-        """The parts of the request, each for another broker."""
+        """The parts of the request by broker."""
         ...
 
     def join(self, responses: Sequence[Any]) -> Any:
-        """One response of those to all parts."""
+        """One response, made of the responses to all parts."""
         ...
 
 
@@ -80,7 +80,7 @@ class AllBrokersRoute(AnyBrokerRoute):
 
 
 def join_items(responses: Sequence[Any], field: str) -> Any:
-    """One response with the items of all."""
+    """One response with the items of all responses."""
     return join_responses(responses, field, [each for one in responses for each in getattr(one, field)])
 
 
@@ -98,12 +98,12 @@ def join_responses(responses: Sequence[Any], field: str, items: Sequence[Any]) -
 
 
 def coordinator_target(name: str | None, kind: int) -> Target:
-    """Any broker where there is no name: it says so."""
+    """The coordinator, or any broker for an empty name: it answers with the error."""
     return Coordinator(name, kind) if name else None
 
 
 def broker_of_resource(resource: Any) -> Target:
-    """The broker that the settings are of; any broker answers for those of topics and of all brokers."""
+    """The broker whose settings these are; None, any broker, for settings of topics and of all brokers."""
     name: str = resource.resource_name
     is_broker = resource.resource_type in (BROKER, BROKER_LOGGER) and name.isascii() and name.isdecimal()
     return int(name) if is_broker and len(name) < 10 else None

@@ -1,1 +1,1 @@
-"""One client's connection to the gateway: `client_session.py` decides what becomes of each request."""
+"""One client's connection to the gateway: `client_session.py` decides how each request is handled."""

@@ -1,4 +1,4 @@
-"""What a translation asks the cluster with, on behalf of one request of a client."""
+"""Makes the function with which a translation sends requests to the cluster."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ from .router import RequestRouter
 def make_ask_upstream(
     links: BrokerLinks, router: RequestRouter | None, hold_answers: HoldAnswers, client_request: ClientRequest
 ) -> AskUpstream:
-    """Asks the broker that the client is connected to, or with `router` the one that a request is for."""
+    """Returns a function that asks the broker the client has connected to, or with `router` the broker a request is
+    for."""
 
     async def ask(request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None) -> Any:
         if held is not None:

@@ -1,4 +1,4 @@
-"""The connection of one client to one broker of the cluster: requests out, answers in, as bytes or as values."""
+"""The connection of one client to one broker of the cluster: sends requests and reads answers, as bytes or decoded."""
 
 from functools import partial
 from struct import Struct
@@ -23,7 +23,8 @@ _HEAD = Struct(">ii")
 
 
 class BrokerLink:
-    """`versions`: what the broker takes. Whatever waits raises OSError when the connection breaks."""
+    """`versions`: the API versions that the broker takes. Methods that wait raise OSError when the connection
+    breaks."""
 
     def __init__(
         self, tools: SessionTools, connection: UpstreamConnection, versions: VersionRanges, address: HostPort
@@ -42,8 +43,8 @@ class BrokerLink:
         return offered
 
     async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswerMemory) -> Any:
-        """The response to a request on behalf of a client's, None if `held` has no room for it. Raises: MalformedFrame,
-        OSError."""
+        """Sends a request on behalf of a client's; returns the response, None if `held` has no room for it. Raises:
+        MalformedFrame, OSError."""
         await self.send(request, version, client_request)
         size = await self.read_head(client_request.head)
         spec = spec_of_request(request)
@@ -53,7 +54,7 @@ class BrokerLink:
         return await self.receive(spec, version, client_request, size, held)
 
     async def send(self, request: Any, version: int, client_request: ClientRequest) -> None:
-        """Sends only; `receive` takes the answer. Raises: OSError."""
+        """Sends a request; `read_head` and `receive` take the answer. Raises: OSError."""
         spec = spec_of_request(request)
         encode = partial(
             encode_request, spec, version, client_request.head.correlation_id, client_request.client_id, request
@@ -65,7 +66,7 @@ class BrokerLink:
     async def receive(
         self, spec: ApiSpec, version: int, client_request: ClientRequest, size: int, held: HeldAnswerMemory
     ) -> Any:
-        """The response in an answer of which the head has been read. Raises: MalformedFrame, OSError."""
+        """Reads and decodes an answer after `read_head`. Raises: MalformedFrame, OSError."""
         body = await self.read(size, held)
         decode = partial(decode_response_body, spec, version, memoryview(body))
         response, has_many_items = await decode_in_worker_if_many(self._tools.workers, decode, MAX_ITEMS)
@@ -73,13 +74,14 @@ class BrokerLink:
         return response
 
     async def read_head(self, head: RequestHead) -> int:
-        """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""
+        """Reads the head of the answer to that request; returns how many bytes follow. Raises: MalformedFrame,
+        OSError."""
         size, correlation_id = await self.connection.read_head()
         self._check_correlation_id(size, correlation_id, head)
         return size
 
     async def read_frame_if_whole(self, head: RequestHead) -> bytes | None:
-        """The answer to that request as it goes on the wire, where it came in one piece; else nothing has been read.
+        """Reads the whole frame of the answer to that request if it came in one piece; else reads nothing.
 
         Raises: MalformedFrame, OSError.
         """
@@ -101,7 +103,7 @@ class BrokerLink:
         return await self.connection.read(size) if claim is None else await self._read_with_claim(size, claim)
 
     async def _read_with_claim(self, size: int, claim: Claim) -> bytes:
-        """Reads an answer for which memory is claimed; if it comes too slowly while others wait, the claim is lost.
+        """Reads an answer; if it comes too slowly while others wait for memory, its claim is taken away.
 
         Raises: MalformedFrame, OSError.
         """

@@ -9,8 +9,8 @@ from .session_tools import SessionTools
 
 
 class BrokerLinks:
-    """`home` gives the broker of requests that name no other, `login` the login to them. `on_lost` is called when a
-    broker hangs up while nobody waits for it; None: the next request opens another connection. `asked_by`: the
+    """`home` returns the broker for requests that are for no other; `login`, the login to all. `on_lost` is called when
+    a broker hangs up while no request waits for it; None: the next request opens another connection. `asked_by`: the
     client id of a client that is a gateway."""
 
     def __init__(
@@ -65,13 +65,13 @@ class BrokerLinks:
         self._close_links()
 
     def close_links_of_former_login(self) -> None:
-        """The client has logged in: what it asked before, such as versions, was asked by the login of nobody."""
+        """Closes the links if the client has logged in since they were opened, for example by ApiVersions."""
         if self._links and self.login() != self._opened_as:
             self._close_links()
 
     async def renew_logins(self) -> None:
-        """Logs in again where a login ends soon, after which the broker would close the connection without an answer to
-        the next request. No request may be in flight. Raises: UpstreamFailed."""
+        """Logs in again on links whose login expires soon, before the broker closes the connection at the next request.
+        No request may be in flight. Raises: UpstreamFailed."""
         for broker, link in list(self._links.items()):
             if not link.connection.is_lost and self._tools.clock.monotonic_ms() >= link.connection.log_in_at_ms:
                 try:
@@ -81,7 +81,7 @@ class BrokerLinks:
                         self._links.pop(broker, None)
 
     def note_lost_brokers(self) -> None:
-        """A broker that hung up may be gone, and may come back as another release."""
+        """Forgets the versions of brokers that hung up, which may come back as another release, and tries them."""
         for broker, link in self._links.items():
             if link.connection.is_lost:
                 self._tools.upstream.forget_versions(link.address)
@@ -96,5 +96,5 @@ class BrokerLinks:
         self._links.pop(broker, None)
         on_lost = self._on_lost
         if on_lost is not None:
-            self.close()  # or a request in flight would open another link, for a client that is being closed
+            self.close()  # else a request in flight would open another link for a client that is being closed
             on_lost()

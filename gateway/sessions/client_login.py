@@ -1,6 +1,6 @@
 """The login of one client: at the gateway itself, or by SaslHandshake 0 and bare tokens, relayed to the cluster.
 
-A login by SaslAuthenticate at the cluster passes as other requests do; the log says that it was refused.
+A login by SaslAuthenticate at the cluster is passed on as other requests; if it is refused, that is logged.
 """
 
 import logging
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class ClientLogin:
-    """`make_ask` gives what asks the cluster on behalf of a request of the client."""
+    """`make_ask` makes the function that asks the cluster on behalf of a request of the client."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ClientLogin:
         return self._relay is not None and self._relay.takes_bare_tokens
 
     def note_passed_login(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
-        """Notes the mechanism of a handshake that passed, and logs the refusal of a login. Raises: MalformedFrame."""
+        """Notes the mechanism of a handshake that was passed on; logs a refused login. Raises: MalformedFrame."""
         spec = API[ApiKey(head.key)]
         if head.version > spec.max_version or reply.pieces is None or is_relayed(reply.pieces):
             return
@@ -88,7 +88,7 @@ class ClientLogin:
         return Reply([SIZE.pack(len(token)) + token], meter, began_s, perf_counter())
 
     def answer_login_step(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
-        """A step of a login at the gateway itself; `SaslGate` looks after the order. Raises: MalformedFrame."""
+        """Answers a step of a login at the gateway; `SaslGate` checks the order of steps. Raises: MalformedFrame."""
         spec = API[ApiKey(head.key)]
         _, body = decode_request_header(frame)
         request = decode(spec.request, head.version, body)

@@ -1,4 +1,4 @@
-"""A request of a client that is more than passed on, and what its number of items means for those who work on it."""
+"""A request of a client that is decoded, or on whose behalf the cluster is asked."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from ..request_frame import RequestHead
 
 @dataclass(slots=True)
 class ClientRequest:
-    """On whose behalf the cluster is asked. `has_many_items`: the request, or an answer to it, so that a worker writes
-    what is made of them."""
+    """A client's request. `has_many_items`: it or an answer to it has many items, so a worker encodes what is made of
+    them."""
 
     head: RequestHead
     client_id: str | None

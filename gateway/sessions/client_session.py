@@ -1,13 +1,13 @@
-"""One client's connection: what becomes of each of its requests.
+"""One client's connection: how each of its requests is handled.
 
     passed        the frame goes to the cluster as it came, and the answer back (passer.py)
     rewritten     the same, and addresses or version ranges in the answer are changed
     translated    the request is decoded and answered by a translation (translator.py)
-    refused       a line in the log says why, and the connection is closed, as the cluster does it
+    refused       the connection is closed, as the cluster does it, and the reason logged
 
-Requests are handled one after the other, as a broker does it for a connection, so answers leave in the order asked.
-There is one connection to the cluster for each of a client, opened with its first request; when the one is closed, so
-is the other. Where all brokers have one address, there is one to each broker that the client needs (router.py).
+Requests are handled one after the other, as by a broker, so answers are sent in the order of the requests. The first
+request opens one connection to the cluster for the client's; when one of the two is closed, so is the other. If all
+brokers have one address, there is a connection to each broker that the client needs (router.py).
 """
 
 import asyncio
@@ -68,9 +68,8 @@ NOT_LOGGED_IN = ", and the client has not logged in: where the cluster wants tha
 
 
 class ClientSession:
-    """Answers the frames of one connection. `broker` says which one the client means, once it sends requests;
-    `login`, by which login it is at the cluster; `hold_answers` pays for what is held for it. `hang_up` closes the
-    connection."""
+    """Answers the frames of one connection. `broker` returns the broker that the client has connected to; `login`, its
+    login at the cluster; `hold_answers`, the memory for answers to one request. `hang_up` closes the connection."""
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class ClientSession:
         self._router: RequestRouter | None = None
         if tools.locator is not None:
             self._router = RequestRouter(tools, tools.locator, self._links, self._passer, self._replies, hold_answers)
-        # None of these knows the session: what a connection holds is to be free when it ends.
+        # None of these refers to the session, so that all are freed when the connection ends.
         make_ask = partial(make_ask_upstream, links, self._router, hold_answers)
         self._translator = RequestTranslator(
             tools, self._replies, make_ask, login, lambda: not links.is_closed, hold_answers
@@ -100,7 +99,7 @@ class ClientSession:
         self._login = ClientLogin(tools.metrics, self._replies, make_ask, tools.lines)
 
     def close(self) -> None:
-        """The client has gone, or is to go."""
+        """Closes the links to brokers."""
         self._links.close()
 
     def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]:
@@ -182,7 +181,7 @@ class ClientSession:
         return await self._translator.translate(head, frame, peer, began_s)
 
     def _note_first_request(self, key: int) -> None:
-        """Whether this request is the first after ApiVersions, and no login."""
+        """Notes whether this request is the first after ApiVersions and not a login."""
         self._asks_first = not self._has_asked and key not in LOGIN_REQUESTS
         self._has_asked = True
 
@@ -202,7 +201,7 @@ class ClientSession:
         return await self._passer.pass_api_versions(link, head, frame, began_s)
 
     async def _find_gateway_refusal(self, client_id: str) -> ErrorCode:
-        """The error for a gateway that asks for versions; NONE when a broker can answer it, and for other clients."""
+        """The error for ApiVersions of a gateway; NONE if a broker can be asked, and for other clients."""
         if not gateways_in(client_id):
             return ErrorCode.NONE
         refusal = self._tools.upstream.find_loop_error(client_id)
@@ -216,7 +215,7 @@ class ClientSession:
         return ErrorCode.NONE
 
     def _note_client_id(self, frame: memoryview, peer: Peer) -> None:
-        """The client id, which each request carries, is decoded when it is another one."""
+        """Decodes the client id if it differs from that of the request before."""
         known = self._client_id_bytes
         if not known or frame[HEAD.size : HEAD.size + len(known)] != known:
             client_id = read_client_id(frame)
@@ -225,7 +224,7 @@ class ClientSession:
             self._client_id_bytes = INT16.pack(len(encoded)) + encoded if 0 < len(client_id) <= MOST_NAME else b""
 
     def _count_request(self, head: RequestHead, peer: Peer, began_s: float) -> None:
-        """For the client report; of a version that is offered, which nobody else may choose."""
+        """Counts a request of an offered version in the client report."""
         seen = peer.seen
         if not seen.is_kept or seen.client_id != peer.client_id:
             seen = self._tools.clients.client_of(peer, head.key)
@@ -249,16 +248,17 @@ class ClientSession:
         raise CloseConnection(reason)
 
     def _broker_label(self, broker: int) -> str:
-        """A label of a metric: clients may name any broker (SNI), and only those of the cluster have their own."""
+        """The metric label of a broker; clients may name any broker (SNI), and only the cluster's have labels of their
+        own."""
         if broker < 0:
             return "bootstrap"
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
 
 
 def _note_software(frame: memoryview, peer: Peer) -> None:
-    """What an ApiVersions request says of the client's software. Raises: MalformedFrame."""
+    """Notes the client's software from an ApiVersions request. Raises: MalformedFrame."""
     name, version = read_software_text(frame)
     peer.software_name = name[:MOST_NAME]
     peer.software_version = version[:MOST_NAME]
     if peer.seen.is_kept:
-        peer.seen = SeenClient()  # from its next request on it is another client
+        peer.seen = SeenClient()  # its next request counts for another client

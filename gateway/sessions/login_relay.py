@@ -1,9 +1,8 @@
 """A login by SaslHandshake 0 and bare tokens, relayed to the cluster as SaslHandshake 1 and SaslAuthenticate.
 
-So the cluster says why a login failed, for the log; the client just sees its connection closed, as by old brokers.
-Nothing in the tokens says that they are over: they are when the cluster's is empty (PLAIN, OAUTHBEARER, GSSAPI) or
-begins with `v=` (the server's signature of SCRAM).
-"""
+The cluster's answer has the reason of a failed login, for the log; the client's connection is closed, as by old
+brokers. The exchange is over when the cluster's token is empty (PLAIN, OAUTHBEARER, GSSAPI) or begins with `v=` (the
+server's signature of SCRAM)."""
 
 from ...network.answerer import CloseConnection
 from ...protocol.errors import error_name
@@ -17,7 +16,7 @@ MOST_SHOWN = 200
 
 
 class LoginRelay:
-    """The login of one connection. `takes_bare_tokens`: the next frame is a token."""
+    """The login of one connection. `takes_bare_tokens`: whether the next frame is a token."""
 
     def __init__(self, ask: AskUpstream) -> None:
         self.takes_bare_tokens = False
@@ -25,7 +24,7 @@ class LoginRelay:
         self._mechanism = ""
 
     async def begin(self, mechanism: str) -> SaslHandshakeResponse:
-        """The answer to the handshake, which names the mechanisms where this one is not known."""
+        """Relays the handshake; returns the answer, which lists the mechanisms if this one is not known."""
         request = SaslHandshakeRequest(mechanism=mechanism)
         response: SaslHandshakeResponse = await self._ask(request, VERSION)
         self._mechanism = mechanism[:MOST_SHOWN]
@@ -33,7 +32,7 @@ class LoginRelay:
         return response
 
     async def step(self, token: bytes) -> bytes:
-        """The token of the cluster. Raises: CloseConnection when it refuses the login."""
+        """Relays a token; returns the cluster's token. Raises: CloseConnection when it refuses the login."""
         request = SaslAuthenticateRequest(auth_bytes=token)
         response: SaslAuthenticateResponse = await self._ask(request, VERSION)
         if response.error_code:

@@ -1,6 +1,6 @@
-"""Requests that pass: the frame goes to a broker as it came, and the answer back, as far as the client takes it.
+"""Passes requests on: the frame goes to a broker as it came, and the answer back, as fast as the client reads it.
 
-Where an answer names brokers, or versions, those of the gateway take their place.
+Addresses of brokers and version ranges in answers are replaced by the gateway's.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -20,11 +20,11 @@ from .reply_maker import ReplyMaker, count_answer_bytes, encode_frame_head, fram
 from .session_tools import SessionTools
 
 INLINE_BYTES = 4 * 1024
-"""Of an answer that is changed on the event loop: each coordinator of 25 bytes takes 10 µs."""
+"""The largest answer that is rewritten on the event loop: a coordinator of 25 bytes takes 10 µs."""
 
 
 class RequestPasser:
-    """Passes the requests of one client. Whatever waits raises MalformedFrame and OSError."""
+    """Passes on the requests of one client. Methods that wait raise MalformedFrame and OSError."""
 
     def __init__(self, tools: SessionTools, replies: ReplyMaker, hold_answers: HoldAnswers) -> None:
         self._tools = tools
@@ -32,14 +32,14 @@ class RequestPasser:
         self._replies = replies
 
     def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Awaitable[Reply]:
-        """The reply to a request that goes as it came. Raises: CloseConnection, too."""
+        """Passes on a request as it came; returns the reply. Also raises: CloseConnection."""
         is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
         return self.pass_request_in_pieces(link, head, frame_with_size(frame), began_s, is_answered=is_answered)
 
     def pass_request_in_pieces(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, *, is_answered: bool
     ) -> Awaitable[Reply]:
-        """As `pass_on`, of a whole request in pieces."""
+        """As `pass_on`, for a whole request in pieces."""
         if is_answered:
             return self._send_and_answer(link, head, pieces, began_s, head.version)
         return self._send(link, head, pieces, began_s)
@@ -104,8 +104,8 @@ class RequestPasser:
             raise
 
     async def _translate_addresses(self, head: RequestHead, body: bytes) -> Sequence[bytes | memoryview]:
-        """The body of an answer with the addresses of the gateway. One of many items is read by a worker, twice: which
-        brokers it names, and with what they are called here. Raises: MalformedFrame, OSError."""
+        """Returns the body of an answer with the gateway's addresses. A worker reads a large one twice: to find its
+        brokers, and to replace their addresses. Raises: MalformedFrame, OSError."""
         tools = self._tools
         if len(body) <= INLINE_BYTES:
             return rewrite_addresses(head.key, head.version, body, tools.translate_address)

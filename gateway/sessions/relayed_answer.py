@@ -1,4 +1,4 @@
-"""Answers of the cluster that pass: sent to the client while they arrive."""
+"""Answers of the cluster that are sent to the client while they arrive."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ..upstream_connection import UpstreamConnection
 
 
 class RelayedAnswer:
-    """The rest of an answer that passes: `size_bytes`, which are read while they are sent."""
+    """The rest of an answer, `size_bytes` long, which is read while it is sent."""
 
     is_in_file = False
 
@@ -32,12 +32,12 @@ class RelayedAnswer:
 
 
 def is_relayed(pieces: Sequence[Piece] | None) -> bool:
-    """Whether a part of an answer is still to come."""
+    """Whether part of the answer is read while it is sent."""
     return pieces is not None and isinstance(pieces[-1], RelayedAnswer)
 
 
 class RelayingSender(Sender):
-    """Sends answers that are still arriving, too."""
+    """A sender that also sends answers which are still arriving."""
 
     async def send(self, pieces: Sequence[Piece], wait: Wait | None = None) -> None:
         last = pieces[-1]

@@ -1,4 +1,4 @@
-"""Makes the replies to a client's requests, and counts them."""
+"""Makes the replies to a client's requests and counts them."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -28,7 +28,7 @@ class ReplyMaker:
         return self._count(pieces, head.key, head.version, sent_as, began_s)
 
     def make_reply_to_unknown_version(self, pieces: list[Piece], head: RequestHead, began_s: float) -> Reply:
-        """The reply to a request of a version that is not offered, which is no label of a metric."""
+        """The reply to a request of a version that is not offered, and so gets no metric label."""
         return self._count(pieces, head.key, -1, -1, began_s)
 
     def _count(self, pieces: list[Piece] | None, key: int, version: int, sent_as: int, began_s: float) -> Reply:
@@ -38,8 +38,8 @@ class ReplyMaker:
 
 
 def encode_answer(head: RequestHead, response: Any) -> list[Piece]:
-    """The frame of the answer to that request. Raises: MalformedFrame for what the cluster says and that version of the
-    answer has no place for."""
+    """The frame of the answer to that request. Raises: MalformedFrame if that version cannot hold the cluster's
+    response."""
     try:
         pieces = encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
         return pieces if len(pieces) <= MOST_PIECES else _join_small_pieces(pieces)
@@ -48,7 +48,7 @@ def encode_answer(head: RequestHead, response: Any) -> list[Piece]:
 
 
 def _join_small_pieces(pieces: Sequence[Any]) -> list[Piece]:
-    """The same bytes, with small pieces in one with their neighbours: each is sent by itself."""
+    """Joins small pieces with their neighbours, since each piece is sent by itself."""
     joined: list[Piece] = [bytearray()]
     for piece in pieces:
         if len(piece) <= SMALL_PIECE_BYTES:
@@ -59,15 +59,15 @@ def _join_small_pieces(pieces: Sequence[Any]) -> list[Piece]:
 
 
 def encode_frame_head(head: RequestHead, size: int) -> bytes:
-    """What is in front of an answer's body of that size."""
+    """The size and correlation id in front of a body of that size."""
     return SIZE.pack(size + 4) + SIZE.pack(head.correlation_id)
 
 
 def frame_answer(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[Piece]:
-    """The frame of an answer in one piece, so that it may leave together with others."""
+    """The frame of an answer in one piece, so that it can be sent together with others."""
     return [b"".join((encode_frame_head(head, sum(map(len, body))), *body))]
 
 
 def count_answer_bytes(pieces: list[Piece] | None) -> int:
-    """The size of an answer."""
+    """The size of an answer in bytes."""
     return sum(map(size_of, pieces or ()))

@@ -1,7 +1,7 @@
-"""Requests of clients that the gateway decodes into values: with a limit of their items, those with many in a worker.
+"""Decodes requests of clients, with a limit for their items; a worker decodes those with many items.
 
-What passes as bytes is limited by the cluster; what is decoded here costs this process's memory and its event loop, and
-each item a hundred times what it takes on the wire.
+The cluster limits requests that are passed on as bytes. Decoding takes memory and event loop time of this process: an
+item takes a hundred times its bytes on the wire.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from ...protocol.schema import decoder_of
 
 T = TypeVar("T")
 MOST_ITEMS_AT_ONCE = 500
-"""Of all arrays of a message that is read or written in one step of the event loop."""
+"""The most items, in all arrays, of a message that is decoded or encoded on the event loop."""
 MOST_ITEMS = 20_000
-"""Of all arrays of a request, as for most requests of a broker."""
+"""The most items in all arrays of a request, as for most requests at a broker."""
 
 
 class DecodedRequest(NamedTuple):
-    """A request and its header. `has_many_items`: more than are read in one step."""
+    """A request and its header. `has_many_items`: more than `MOST_ITEMS_AT_ONCE`."""
 
     header: RequestHeader
     value: Any
@@ -46,7 +46,7 @@ class RequestDecoder:
 async def decode_in_worker_if_many(
     workers: WorkerThreads, decode: Callable[[int], T], most_items: int
 ) -> tuple[T, bool]:
-    """What `decode` reads that gets the most items that there may be, and whether they are many: a worker reads those.
+    """Calls `decode` with the limit of items, in a worker if there are many; returns its result and whether they are.
 
     Raises: MalformedFrame.
     """

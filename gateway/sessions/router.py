@@ -1,7 +1,7 @@
-"""Requests of a client for whom all brokers have one address: each goes to the broker that it is for.
+"""Routes a client's requests if all brokers have one address: each goes to the broker that it is for.
 
-A request for one broker passes as it came, and its answer too. One for several is split; all parts are sent before the
-first answer is read, and the answers are joined: they are held as a whole.
+A request for one broker is passed on as it came, and so is its answer. A request for several is split; all parts are
+sent before the first answer is read, and the whole answers are held in memory and joined.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class BrokerPart(NamedTuple):
 
 
 class RequestRouter:
-    """Routes the requests of one client. Whatever waits raises MalformedFrame, OSError, UpstreamFailed."""
+    """Routes the requests of one client. Methods that wait raise MalformedFrame, OSError, UpstreamFailed."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RequestRouter:
         self._replies = replies
 
     async def pass_on(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
-        """The reply to a request that is not translated. Raises: CloseConnection, too."""
+        """Routes a request that is not translated; returns the reply. Also raises: CloseConnection."""
         route = ROUTES[head.key]
         if route is ANY:
             await self._forget_asked_targets(head, frame)
@@ -97,7 +97,7 @@ class RequestRouter:
         return reply
 
     async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswerMemory) -> Any:
-        """As `BrokerLink.ask`, of whichever brokers the request is for."""
+        """As `BrokerLink.ask`, for all brokers that the request is for."""
         route = ROUTES[spec_of_request(request).key]
         parts = await self._split_by_broker(route, route.prepare(request))
         return await self._ask_and_join(route, parts, version, client_request, held)
@@ -122,7 +122,7 @@ class RequestRouter:
         client_request: ClientRequest,
         held: HeldAnswerMemory,
     ) -> Any:
-        """The joined response, None if none is due, or if `held` has no room for it."""
+        """Sends all parts; returns the joined response, None if none is due or `held` has no room for it."""
         for part in parts:
             await part.link.send(part.request, version, client_request)
         if not is_answered(parts[0].request):
@@ -145,7 +145,7 @@ class RequestRouter:
         )
 
     async def _forget_asked_targets(self, head: RequestHead, frame: memoryview) -> None:
-        """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""
+        """Forgets the leaders or coordinators that a client asks the cluster for, so they are looked up again."""
         if head.key not in READ:
             return
         request = (await self._tools.decoder.decode(frame)).value

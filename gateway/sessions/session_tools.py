@@ -1,4 +1,4 @@
-"""What all sessions of a gateway share."""
+"""The objects that all sessions of a gateway share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,14 +22,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTools:
-    """`locator`: finds the broker of a request where all have one address, else None.
+    """`locator` finds the broker of a request; None unless all brokers have one address.
 
-    `decoder`: for requests that are not passed as they came. `offer` gives the versions of an API that clients may use
-    where the cluster takes these; `translate_address`, the address here of a broker of the cluster. Answers that are
-    held as a whole have to come with `min_bytes_a_second` while others wait for memory. `zstd_to`: what zstd batches
-    become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster. `suspect` is
-    told of a broker that may be gone. `lines` limits what the log says of clients.
-    """
+    `decoder` decodes requests that are not passed on as they came. `offer` returns the versions of an API to offer if
+    the cluster takes the given ones; `translate_address`, the gateway's address of a broker. Answers that are held
+    whole have to come at `min_bytes_a_second` while others wait for memory. `zstd_to`: the codec for clients that
+    cannot read zstd. `swaps`: clients have the gateway's login at the cluster. `suspect` starts to try a broker that
+    may be gone. `lines` limits the log lines about clients."""
 
     upstream: Upstream
     decoder: RequestDecoder
@@ -48,5 +47,5 @@ class SessionTools:
     lines: PeerLogLimit
 
     async def run_maybe_in_worker(self, work: Callable[[], T], *, in_worker: bool) -> T:
-        """The result of `work`, in a worker thread if it is long."""
+        """Runs `work`, in a worker thread if asked to; returns its result."""
         return await self.workers.run(work) if in_worker else work()

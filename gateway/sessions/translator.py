@@ -1,4 +1,4 @@
-"""Requests that are translated: decoded, answered by a translation, with error codes that the client knows."""
+"""Decodes requests, calls their translations, and maps error codes to ones that the client knows."""
 
 import logging
 from collections.abc import Callable
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 
 class RequestTranslator:
-    """Translates the requests of one client, which has that `login` at the cluster; `make_ask` gives what asks the
-    cluster on behalf of one of them, `is_there` says whether the client still is."""
+    """Translates the requests of one client, which has that `login` at the cluster. `make_ask` makes the function that
+    asks the cluster on behalf of a request; `is_there` says whether the client is still connected."""
 
     def __init__(
         self,

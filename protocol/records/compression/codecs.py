@@ -98,7 +98,7 @@ def at_once_functions(codec: int) -> tuple[DecompressAtOnce, CompressAtOnce | No
     `decompress_in_chunks`. Raises InvalidRecord for a broken stream.
 
     Compressing takes the data, a buffer with room for 7/6 of the data plus 1 KiB, the position in that buffer to write
-    to, and the magic; it returns where the stream ends. Snappy and LZ4 write the stream that a `compressor` writes. For
+    to, and the magic; it returns where the stream ends. Snappy and LZ4 write what `make_compressor` does. For
     zstd it is None, since magic 0 and 1 do not know zstd.
     """
     return _AT_ONCE.get(codec)
