@@ -138,8 +138,8 @@ def _is_output_failure(fault: OSError) -> bool:
 
 
 def _show_usage(fault: BaseException) -> int:
+    from ..usage_hints import explain_usage_error
     from .escape_sequences import escape_control_characters
-    from .usage_hints import explain_usage_error
 
     try:
         message = _replace_library_words(fault.message) + explain_usage_error(fault)  # type: ignore[attr-defined]

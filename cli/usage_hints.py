@@ -80,7 +80,7 @@ def explain_usage_error(fault: Any) -> str:
 
 def _name_commands(message: str, context: Any) -> str:
     """What there is, where a command has no command of that name; that of another name for it first."""
-    from ...config.similar_names import nearest
+    from ..config.similar_names import nearest
 
     commands = context.command.list_commands(context)
     asked = message.split("'")[1]
