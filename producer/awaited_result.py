@@ -1,4 +1,4 @@
-"""How a call on the producer ends that has to wait for brokers: once, well or with an error."""
+"""The result of a producer's call that waits for brokers: success or an error."""
 
 import asyncio
 from functools import partial
@@ -8,7 +8,7 @@ from .errors import ProducerError, Timeout
 
 
 class AwaitedResult:
-    """The first end counts. Several may wait for it."""
+    """Ends once, by the first `succeed` or `fail`. Several may wait for it."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -22,7 +22,7 @@ class AwaitedResult:
         self._end(error)
 
     async def wait(self, clock: Clock, timeout_ms: int, call: str) -> None:
-        """Returns when it ended well. Raises: its error; Timeout after `timeout_ms`, and it may still end later."""
+        """Waits for success. Raises: its error; Timeout after `timeout_ms`, but it may still end later."""
         if not self.ended:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)

@@ -1,4 +1,4 @@
-"""How long to wait before a try: `initial * 2^n`, capped, with a jitter of a fifth.
+"""How long to wait before the next attempt: `initial * 2^n`, capped, with a jitter of 20 %.
 
 Source: Kafka 3.9, ExponentialBackoff.
 """
@@ -12,14 +12,14 @@ _MOST_DOUBLINGS = 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Without jitter and constant when the maximum is not above the initial wait."""
+    """If `max_ms` is not above `initial_ms`, each wait is `initial_ms`, without jitter."""
 
     initial_ms: int
     max_ms: int
     draws: random.Random = field(default_factory=random.Random)
 
     def delay_ms(self, failures: int) -> int:
-        """The wait after `failures` failed tries, from 1; 0 failures wait 0. Each call draws its own jitter."""
+        """The wait after that many failures; 0 for none. Each call draws its own jitter."""
         if failures <= 0:
             return 0
         if self.max_ms <= self.initial_ms:

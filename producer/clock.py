@@ -1,20 +1,20 @@
-"""Time with waiting, for the producer: tests hand in a clock that they move by hand."""
+"""The interface of the producer's clock: tests pass one that they move by hand."""
 
 from collections.abc import Callable
 from typing import Final, Protocol
 
 NEVER_MS: Final = 1 << 62
-"""A time that does not come."""
+"""A time that never comes."""
 
 
 class Timer(Protocol):
-    """A call that has been put off."""
+    """A scheduled call."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """Tells the time in ms since 1970 and calls back after a while."""
+    """Tells the time in ms since 1970, and calls functions later."""
 
     def now_ms(self) -> int: ...
 

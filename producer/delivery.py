@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""How a record ends: the Delivery, which `send` gives back, and the RecordMetadata, which tells where the record went.
+"""The Delivery that `send` returns, and the RecordMetadata that it ends with.
 
 Compiled by Cython, as each record has one; uncompiled, the same file is the readable twin.
 """
@@ -21,7 +21,7 @@ _by_index = attrgetter("index")
 
 
 class RecordMetadata:
-    """Where a record went. -1: not known (offset with acks=0, or of a duplicate); sizes of null are -1 too."""
+    """Where a record was written. -1: unknown (the offset with acks=0, or of a duplicate); the size of null."""
 
     def __init__(self, *, topic, partition, offset, timestamp, serialized_key_size=-1, serialized_value_size=-1):
         self.topic, self.partition, self.offset, self.timestamp = topic, partition, offset, timestamp
@@ -65,14 +65,14 @@ Callback = Callable[[RecordMetadata, object], object]
 class Delivery:
     """Awaiting it gives the RecordMetadata, or raises the ProducerError that the record ended with.
 
-    asyncio takes it for a Future: `wait`, `gather`, `shield`, `as_completed`, `wait_for`, done callbacks. A
-    cancelled one reports nothing more, but its record is sent nevertheless. `accepted` waits only until the record is
-    in a batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
+    asyncio treats it as a Future: `wait`, `gather`, `shield`, `as_completed`, `wait_for`, done callbacks. Cancelling it
+    ends the waits, but its record is sent nevertheless. `accepted` waits only until the record is in a batch, which
+    gives the back-pressure of `buffer.memory` and `max.block.ms`.
 
-    It refers to its batch. The batch refers to it, as one of its `listeners`, only if somebody waits for it or it has a
-    callback; so one that the application drops is freed at once.
+    It refers to its batch. The batch refers to it, as one of its `listeners`, only if it is awaited or has a callback,
+    so a delivery that the application drops is freed at once.
 
-    `_refusal`: error and partition of a record that got into no batch.
+    `_refusal`: error and partition of a record that is in no batch.
     """
 
     def __init__(
@@ -102,19 +102,21 @@ class Delivery:
         return self._cancelled
 
     def cancel(self, msg=None):
-        """Ends the waits for it; False when it was done. The record is sent nevertheless; its callback is called."""
+        """Ends the waits for it; returns False if it was done. The record is sent nevertheless, and its callback
+        called.
+        """
         if self.done():
             return False
         self._cancelled = True
-        self._tell()
+        self._wake_and_call_back()
         return True
 
     def _make_cancelled_error(self):
-        """What `asyncio.gather` asks of a Future."""
+        """A method of Future that `asyncio.gather` calls."""
         return asyncio.CancelledError()
 
     def result(self):
-        """Raises: the error, CancelledError, InvalidStateError while it is open."""
+        """The metadata. Raises: the error, CancelledError, InvalidStateError while it is open."""
         error = self.exception()
         if error is not None:
             raise error
@@ -134,11 +136,11 @@ class Delivery:
             return
         if self._done_callbacks is None:
             self._done_callbacks = []
-        self._listen()
+        self._listen_to_batch()
         self._done_callbacks.append((fn, context))
 
     def remove_done_callback(self, fn):
-        """How many there were."""
+        """Removes the callback; returns how often it was there."""
         added = self._done_callbacks or []
         self._done_callbacks = [(each, context) for each, context in added if each != fn]
         return len(added) - len(self._done_callbacks)
@@ -148,13 +150,13 @@ class Delivery:
 
     def __await__(self):
         while not self.done():
-            yield from self._news()
+            yield from self._make_waiter()
         return self.result()
 
     # --- what is known ---
 
     def error(self):
-        """What it failed with; None when it succeeded or is open."""
+        """The error that it failed with; None if it succeeded or is open."""
         if self._refusal is not None:
             return self._refusal[0]
         outcome = self._outcome()
@@ -163,7 +165,7 @@ class Delivery:
         return (outcome.failures or {}).get(self.index, outcome.error)
 
     def metadata(self):
-        """What is known now; offset and timestamp are -1 for a record that failed."""
+        """The metadata known now; offset and timestamp are -1 for a record that failed."""
         outcome = self._outcome()
         if outcome is None or outcome.error is not None:
             return self._make_metadata_without_offset(self._partition())
@@ -185,13 +187,13 @@ class Delivery:
     async def accepted(self):
         """Waits until the record is in a batch or was refused, even when it was cancelled. Returns the delivery."""
         while self.batch is None and self._refusal is None:
-            await self._news()
+            await self._make_waiter()
         return self
 
-    # --- what its batch and the queues say ---
+    # --- what its batch and the queues call ---
 
-    def lie_in(self, batch: object, index: cython.Py_ssize_t):
-        """Takes note of the batch that the record is in, and of its place there; wakes who waited for that."""
+    def enter_batch(self, batch: object, index: cython.Py_ssize_t):
+        """Takes note of the record's batch and its index there; wakes the waits of `accepted`."""
         self.batch = batch
         self.index = index
         if self._listens:
@@ -200,23 +202,23 @@ class Delivery:
             self._wake()
 
     def refuse(self, error, partition):
-        """Ends a record that got into no batch."""
+        """Fails a record that is in no batch."""
         self._refusal = (error, partition)
         self._finish(self._make_metadata_without_offset(partition), error)
 
     def _finish(self, metadata: RecordMetadata, error: object):
-        """Calls the callback and wakes those that await. Called once, when the result is known."""
+        """Calls the callback and wakes the waits. Called once, when the result is known."""
         if self.callback is not None:
             try:
                 self.callback(metadata, error)
-            except FOREIGN_FAULTS as fault:  # somebody else's code must not break the sender
+            except FOREIGN_FAULTS as fault:  # code of the application must not break the sender
                 where = f"{self.topic}-{metadata.partition}"
                 context = {"message": f"a callback for {where} failed", "exception": fault}
                 asyncio.get_running_loop().call_exception_handler(context)
-        self._tell()
+        self._wake_and_call_back()
 
-    def follow(self):
-        """The batch that has the record, now: where its batch was split, the child."""
+    def find_batch(self):
+        """The current batch of the record: after a split, the child."""
         while self.batch is not None and self.batch.children:
             for child in self.batch.children:
                 if self.index < child.count:
@@ -227,7 +229,7 @@ class Delivery:
 
     # --- inside ---
 
-    def _tell(self):
+    def _wake_and_call_back(self):
         if self.waiters:
             self._wake()
         if self._done_callbacks is not None:
@@ -242,18 +244,18 @@ class Delivery:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _listen(self):
-        """Has its batch tell it of the end."""
+    def _listen_to_batch(self):
+        """Adds itself to the listeners of its batch."""
         if not self._listens:
             self._listens = True
-            batch = self.follow()
+            batch = self.find_batch()
             if batch is not None:
                 batch.listeners.append(self)
 
-    def _news(self):
-        """What is done when the record got into a batch, or to its end."""
+    def _make_waiter(self):
+        """A future that is done when the record gets into a batch, or ends."""
         waiter = asyncio.get_running_loop().create_future()
-        self._listen()
+        self._listen_to_batch()
         if self.waiters is None:
             self.waiters = []
         self.waiters.append(waiter)
@@ -267,7 +269,7 @@ class Delivery:
             return None
         outcome = self.batch.outcome
         if outcome is None and self.batch.children:
-            outcome = self.follow().outcome
+            outcome = self.find_batch().outcome
         return outcome
 
     def _partition(self):
@@ -277,7 +279,7 @@ class Delivery:
 
 
 def finish_all(listeners, partition: cython.longlong, outcome):
-    """Tells those who listen to the records of a batch how it ended, in the order of the records."""
+    """Finishes the listening deliveries of a batch, in the order of the records."""
     base_offset: cython.longlong = outcome.base_offset
     append_time: cython.longlong = outcome.append_time
     error = outcome.error

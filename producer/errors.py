@@ -1,8 +1,8 @@
-"""What a record's future, or a call on the producer, can end with.
+"""The errors of deliveries and of calls on the producer.
 
-`code` is the broker's error where it was one. The families follow Kafka's: a `Timeout` may be tried again by the
-application, a `Fenced` producer is at its end. Those of Python that mean the same are bases: TimeoutError, BufferError,
-ValueError, RuntimeError.
+`code`: the broker's error, if there was one. As in Kafka, an application may retry after a `Timeout`, and cannot use a
+`Fenced` producer any more. Python's exceptions of the same meaning are bases: TimeoutError, BufferError, ValueError,
+RuntimeError.
 """
 
 from asyncio import CancelledError
@@ -11,7 +11,7 @@ from typing import Final
 from ..protocol.errors import ErrorCode
 
 FOREIGN_FAULTS: Final = (Exception, CancelledError)
-"""What a callback, an interceptor or a partitioner may raise without harm to other records."""
+"""Exceptions of callbacks, interceptors and partitioners, which must not harm other records."""
 
 
 class ProducerError(Exception):
@@ -23,7 +23,7 @@ class ProducerError(Exception):
 
 
 class BrokerError(ProducerError):
-    """A broker refused with `code`, and trying again was no use or no longer allowed."""
+    """A broker refused with `code`, and a retry was useless or not allowed any more."""
 
 
 class Timeout(ProducerError, TimeoutError):
@@ -34,7 +34,7 @@ class Timeout(ProducerError, TimeoutError):
 
 
 class BufferExhausted(Timeout, BufferError):
-    """`buffer.memory` stayed full for `max.block.ms`, or as many records wait for memory or metadata as may."""
+    """`buffer.memory` stayed full for `max.block.ms`, or too many records wait for memory or metadata."""
 
 
 class RecordTooLarge(ProducerError, ValueError):
@@ -53,21 +53,21 @@ class Serialization(ProducerError, ValueError):
 
 
 class Fenced(ProducerError):
-    """The broker knows a later epoch of the producer's id: it may not go on."""
+    """The broker knows a later epoch of the producer's id, so this producer cannot go on."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.PRODUCER_FENCED) -> None:
         super().__init__(message, code)
 
 
 class AuthenticationFailed(ProducerError):
-    """A broker did not believe who the producer is, or could not show who it is itself; trying again is no use."""
+    """A broker refused the login, or could not authenticate itself; a retry is useless."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.SASL_AUTHENTICATION_FAILED) -> None:
         super().__init__(message, code)
 
 
 class WrongState(ProducerError, RuntimeError):
-    """The call is not allowed now: outside of a transaction, within one, or before a call that has to be repeated."""
+    """The call is not allowed in this state, such as outside of a transaction, or before a call to repeat."""
 
 
 class TransactionAborted(ProducerError):
@@ -101,11 +101,11 @@ INVALID_METADATA = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""Answers that also tell that what is known of the cluster is out of date."""
+"""Errors after which metadata is asked for again."""
 
 
 def error_of(code: ErrorCode, message: str) -> ProducerError:
-    """The exception that stands for a broker's answer."""
+    """The exception for a broker's error."""
     if code is ErrorCode.MESSAGE_TOO_LARGE:
         return RecordTooLarge(message)
     if code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH):

@@ -1,11 +1,11 @@
 # cython: language_level=3
-"""What each record passes from `send` into a batch.
+"""The fast path of a record from `send` into a batch.
 
-    FastSend    `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the long way
+    FastSend    `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the slow path
     FastAppend  one topic: the partition of a key, the open batch of a partition, the queue for memory
 
-A FastAppend is made by `accumulator/appender.py` after a record that found no queue, and is of no use
-once metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
+`accumulator/appender.py` makes a FastAppend after a record that did not have to wait; it ends when metadata changes. It
+opens no batch: a record that needs a new one takes the slow path, through `Appender`.
 
 Compiled by Cython; uncompiled, the same file is the readable twin.
 """
@@ -20,10 +20,10 @@ from .record_encoding import NO_HEADERS
 if cython.compiled:
     from cython.cimports.cpython.pythread import PyThread_get_thread_ident as get_ident
     from cython.cimports.stepdown.producer.delivery import Delivery
-    from cython.cimports.stepdown.producer.loop_clock import LoopClock
     from cython.cimports.stepdown.producer.partitioners.murmur2 import partition_for_key
     from cython.cimports.stepdown.producer.partitioners.sticky_partition import StickyPartition
     from cython.cimports.stepdown.producer.pending_record import PendingRecord
+    from cython.cimports.stepdown.producer.producer_clock import ProducerClock
     from cython.cimports.stepdown.producer.record_encoding import encode_headers, most_bytes
     from cython.cimports.stepdown.protocol.records.growing_batch import GrowingBatch
 else:
@@ -31,10 +31,10 @@ else:
 
     from ..protocol.records.growing_batch import GrowingBatch
     from .delivery import Delivery
-    from .loop_clock import LoopClock
     from .partitioners.murmur2 import partition_for_key
     from .partitioners.sticky_partition import StickyPartition
     from .pending_record import PendingRecord
+    from .producer_clock import ProducerClock
     from .record_encoding import encode_headers, most_bytes
 
 COMPILED: bool = cython.compiled
@@ -44,7 +44,7 @@ _NO_HEADERS = cython.declare(bytes, NO_HEADERS)
 
 
 class FastAppend:
-    """The short way into the open batches of one topic, while its metadata is what it is now."""
+    """Appends records to the open batches of one topic, until metadata changes."""
 
     def __init__(self, view, built_in, accumulator, metadata, queue, wake) -> None:
         settings = accumulator.settings
@@ -58,8 +58,8 @@ class FastAppend:
         self._used_ms = -1
 
     @property
-    def of_use(self):
-        """Whether metadata is still what it was."""
+    def is_current(self):
+        """Whether metadata has not changed since."""
         return self._metadata.generation == self._generation
 
     def send(
@@ -72,7 +72,7 @@ class FastAppend:
         callback: object,
         now_ms: cython.longlong,
     ):
-        """The delivery of a record that is in a batch, or in a queue; None: it has to go the long way."""
+        """Appends a record to a batch or a queue; returns its delivery, or None if it needs the slow path."""
         if self._metadata.generation != self._generation:
             return None
         delivery: Delivery = Delivery.__new__(Delivery)
@@ -97,7 +97,7 @@ class FastAppend:
     def _append(
         self, key: bytes | None, value: bytes | None, partition: object, headers: bytes, delivery: Delivery
     ) -> cython.bint:
-        """Appends the record to an open batch. False when it needs the long way."""
+        """Appends the record to an open batch; returns False if it needs the slow path."""
         at: cython.longlong
         if partition is not None:
             at = partition
@@ -114,7 +114,7 @@ class FastAppend:
         buffer: GrowingBatch = batch.buffer
         if not buffer.append(delivery.timestamp, key, value, headers):
             return False
-        delivery.lie_in(batch, buffer.count - 1)
+        delivery.enter_batch(batch, buffer.count - 1)
         if buffer.full:
             self._accumulator.needs_pass = True
         return True
@@ -127,7 +127,7 @@ class FastAppend:
         grown: cython.Py_ssize_t = buffer.append(delivery.timestamp, key, value, headers)
         if not grown:
             return False
-        delivery.lie_in(choice.batch, buffer.count - 1)
+        delivery.enter_batch(choice.batch, buffer.count - 1)
         choice.produced_bytes += grown
         if buffer.full or choice.produced_bytes >= self._most_bytes:
             self._accumulator.end_choice_when_full(self._built_in, choice, self._view)
@@ -142,11 +142,11 @@ class FastAppend:
         delivery: Delivery,
         now_ms: cython.longlong,
     ) -> cython.bint:
-        """Whether it waits for memory, as others do; not where it has to wait for a partition, or may not at all."""
+        """Puts the record into the queue for memory; returns False if it waits for a partition, or too many wait."""
         if partition is not None and partition >= self._partitions:
             return False
         bound: cython.longlong = most_bytes(delivery.key_size, delivery.value_size, len(headers))
-        if bound > self._most_record_bytes or not self._memory.admit(bound + _WAITING):
+        if bound > self._most_record_bytes or not self._memory.try_add_queued_bytes(bound + _WAITING):
             return False
         waiting: PendingRecord = PendingRecord.__new__(PendingRecord)
         waiting.topic, waiting.partition, waiting.delivery = self._topic, partition, delivery
@@ -156,8 +156,8 @@ class FastAppend:
         self._memory.add_waiting_record()
         return True
 
-    def follow(self, now_ms: cython.longlong):
-        """Puts the first waiting records into open batches, while they are of this topic and fit. It wakes nobody."""
+    def append_waiting(self, now_ms: cython.longlong):
+        """Moves the first waiting records to open batches, while they are of this topic and fit; wakes nobody."""
         queue = self._queue
         left_bytes: cython.longlong = 0
         waited_ms: cython.longlong = 0
@@ -171,48 +171,50 @@ class FastAppend:
             left_bytes += waiting.bound_bytes + _WAITING
             waited_ms += now_ms - waiting.deadline_ms + self._max_block_ms
         if left_bytes:
-            self._memory.leave(left_bytes, waited_ms)
+            self._memory.remove_queued_bytes(left_bytes, waited_ms)
 
 
 class FastSend:
-    """The half of a producer that takes records; the other half has `_send`, `_put` and `_bytes`.
+    """The half of a producer with `send`; the other half has `_send_slowly`, `_append_slowly` and `_serialize`.
 
-    `_fast_appends` are by topic: none where interceptors, a partitioner or a transaction have to be asked.
+    `_fast_appends`: by topic; empty with interceptors, a partitioner of the application, or transactions.
     """
 
     def send(self, topic, value=None, *, key=None, partition=None, timestamp=None, headers=(), callback=None):
-        """The delivery of a record: await it for the RecordMetadata. It never waits. Timestamps are in ms since 1970.
+        """Sends a record and returns its delivery, without waiting; await the delivery for the RecordMetadata.
 
-        Raises: TypeError or ValueError for an argument that cannot be, Serialization, BufferExhausted when too many
+        `timestamp`: ms since 1970.
+
+        Raises: TypeError or ValueError for an invalid argument, Serialization, BufferExhausted when too many
         records wait for memory or metadata, ProducerClosed, WrongState in another thread or, with a transactional id,
         outside of a transaction. All other errors are reported by the delivery and the callback.
         """
         fast: FastAppend = self._fast_appends.get(topic)
         if fast is None or get_ident() != self._thread:
-            return self._send(topic, value, key, partition, timestamp, headers, callback)
+            return self._send_slowly(topic, value, key, partition, timestamp, headers, callback)
         if callback is not None and not callable(callback):
             self._ensure_callable(callback)
         clock = self._clock
         now_ms: cython.longlong
-        if type(clock) is LoopClock:
-            now_ms = cython.cast(LoopClock, clock).now_ms()
+        if type(clock) is ProducerClock:
+            now_ms = cython.cast(ProducerClock, clock).now_ms()
         else:
             now_ms = clock.now_ms()
         encoded: bytes = _NO_HEADERS
         stamped: cython.longlong = now_ms
         if headers or self._key_serializer is not None or self._value_serializer is not None:
             if type(headers) is not list and type(headers) is not tuple:
-                headers = self._headers(headers)
+                headers = self._list_headers(headers)
             encoded = encode_headers(headers)
         if partition is not None or timestamp is not None:
             self._ensure_valid(topic, partition, timestamp)
             if timestamp is not None:
                 stamped = timestamp
         if self._key_serializer is not None or (key is not None and type(key) is not bytes):
-            key = self._bytes(self._key_serializer, topic, headers, key, "key")
+            key = self._serialize(self._key_serializer, topic, headers, key, "key")
         if self._value_serializer is not None or (value is not None and type(value) is not bytes):
-            value = self._bytes(self._value_serializer, topic, headers, value, "value")
+            value = self._serialize(self._value_serializer, topic, headers, value, "value")
         delivery = fast.send(key, value, partition, stamped, encoded, callback, now_ms)
         if delivery is None:
-            return self._put(topic, key, value, partition, stamped, encoded, callback, now_ms)
+            return self._append_slowly(topic, key, value, partition, stamped, encoded, callback, now_ms)
         return delivery

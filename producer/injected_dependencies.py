@@ -1,6 +1,6 @@
-"""What a producer takes from around it: the clock, the network, chance, and the estimates that all producers share.
+"""The dependencies of a producer: clock, network, random numbers, and the compression estimates that producers share.
 
-Tests and tools put others in place by a subclass of Producer with a `_dependencies` of its own.
+Tests and tools inject others by a subclass of Producer that overrides `_make_dependencies`.
 """
 
 import random
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from .accumulator.compression_estimator import SHARED, CompressionRatios
 from .clock import Clock
-from .loop_clock import LoopClock
 from .network.connections import Connections
+from .producer_clock import ProducerClock
 from .sender.network_interface import NetworkClient
 from .settings import ProducerSettings
 
@@ -19,9 +19,9 @@ LinkMaker = Callable[[ProducerSettings, Clock, Callable[[], None]], NetworkClien
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """`link` makes the network of a producer: settings, clock, and what to call when something changed."""
+    """`link` makes the network client of settings, clock, and a function to call when something has changed."""
 
-    clock: Clock = field(default_factory=LoopClock)
+    clock: Clock = field(default_factory=ProducerClock)
     link: LinkMaker = Connections
     draws: random.Random = field(default_factory=random.Random)
     ratios: CompressionRatios = SHARED

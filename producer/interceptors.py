@@ -1,4 +1,4 @@
-"""Calling the interceptors and callbacks of an application, which must not break the sender."""
+"""Calls interceptors and callbacks of an application, whose errors must not break the sender."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,8 +8,10 @@ from .errors import FOREIGN_FAULTS, ProducerError
 from .record import ProducerInterceptor
 
 
-def call_interceptors_first(interceptors: Sequence[ProducerInterceptor], callback: Callback | None) -> Callback:
-    """A callback that calls the interceptors first."""
+def make_callback_after_interceptors(
+    interceptors: Sequence[ProducerInterceptor], callback: Callback | None
+) -> Callback:
+    """A callback that calls the interceptors, then `callback`."""
 
     def call_all(metadata: RecordMetadata, error: ProducerError | None) -> None:
         for interceptor in interceptors:
@@ -21,7 +23,7 @@ def call_interceptors_first(interceptors: Sequence[ProducerInterceptor], callbac
 
 
 def call_safely(call: Callback, metadata: RecordMetadata, error: ProducerError | None) -> None:
-    """Calls; what that raises goes to the exception handler of the loop."""
+    """Calls `call`; passes its exceptions to the exception handler of the loop."""
     try:
         call(metadata, error)
     except FOREIGN_FAULTS as fault:

@@ -1,6 +1,6 @@
-"""Log lines of a producer: the same kind at most once in ten seconds, then with how many were left out.
+"""Log lines of a producer: each kind at most once in ten seconds, with the number of lines left out.
 
-Whatever a broker sent is one line of bounded length in them.
+Text from a broker is escaped and shortened.
 """
 
 import logging
@@ -12,7 +12,7 @@ from ..client.errors import make_printable
 log = logging.getLogger("stepdown.producer")
 EVERY_MS: Final = 10_000
 MAX_KINDS: Final = 1000
-"""The kinds of lines that are limited one by one. Addresses that brokers send are among them: hence the bound."""
+"""How many kinds are remembered. Some contain addresses that brokers send, hence the bound."""
 
 
 class LimitedLog:
@@ -23,11 +23,11 @@ class LimitedLog:
         self._kinds: dict[str, tuple[int, int]] = {}  # when the last line was written, and how many were left out since
 
     def warning(self, kind: str, text: str, *values: object) -> None:
-        """`kind` says what counts as the same."""
+        """Logs a warning; lines of the same `kind` share the limit."""
         self._write(logging.WARNING, kind, text, values, None)
 
     def log_fault(self, what: str, fault: BaseException) -> None:
-        """A fault of ours, with its traceback."""
+        """Logs a fault of the producer, with its traceback."""
         self._write(logging.ERROR, what, "%s failed", (what,), fault)
 
     def _write(self, level: int, kind: str, text: str, values: tuple[object, ...], fault: BaseException | None) -> None:

@@ -1,7 +1,7 @@
-"""What the producer knows of the cluster: brokers, topics, leaders, and when to ask again.
+"""The producer's metadata: brokers, topics, leaders, and when to update them.
 
-Topics are asked for while they are used, and forgotten `metadata.max.idle.ms` after the last send. A topic that is new
-is asked for alone and at once. Leader epochs never go back while the topic id stays. Source: Kafka 3.9, Metadata,
+Topics are updated while they are used, and forgotten `metadata.max.idle.ms` after the last send. A new topic is looked
+up alone and at once. Leader epochs never decrease while the topic id stays. Source: Kafka 3.9, Metadata,
 ProducerMetadata.
 """
 
@@ -19,16 +19,16 @@ from .partitioners.partitioner import TopicView
 
 NO_LEADER = -1
 MAX_PARTITIONS = 1 << 20
-"""More than a topic can have; a number above that is no partition's."""
+"""Above the number of partitions that a topic can have; higher partition numbers are ignored."""
 MAX_MISSING_PARTITIONS = 1000
-"""An answer may leave out this many partitions of a topic; a number further above the partitions in it is ignored."""
+"""A response may leave out this many partitions of a topic; partition numbers above that are ignored."""
 MAX_BROKERS = 1000
-"""Brokers of a cluster that are known at a time: the producer connects to any of them, and keeps what became of it."""
+"""How many brokers are kept: the producer may connect to each, and keeps state for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:
-    """The broker that leads a partition, NO_LEADER if none, and the epoch of its term, -1 where brokers tell none."""
+    """The leader of a partition, or NO_LEADER, and its epoch; -1 if the brokers send no epoch."""
 
     node_id: int
     epoch: int = -1
@@ -36,7 +36,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic: partition to leader, without gaps from 0."""
+    """A topic; `leaders` are indexed by partition."""
 
     topic_id: UUID
     leaders: Sequence[Leader]
@@ -47,10 +47,10 @@ FATAL_TOPIC_CODES = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPI
 
 
 class Metadata:
-    """The cache, and the rule for its renewal. The sender asks and hands in the answers.
+    """Caches metadata and decides when to update it. The sender sends the requests and passes the responses on.
 
-    `generation` is another number after each change of brokers, topics or leaders. `used` has the time in ms of the
-    last send to each topic.
+    `generation` changes with each change of brokers, topics or leaders. `used`: when each topic was last sent to, in
+    ms.
     """
 
     def __init__(self, *, max_age_ms: int, max_idle_ms: int, backoff: Backoff) -> None:
@@ -68,7 +68,7 @@ class Metadata:
         self._wanted = True
 
     def use(self, topic: str, now_ms: int) -> Topic | None:
-        """The topic, which is kept and asked for from now on."""
+        """Marks the topic as used, so that it is kept up to date. Returns it, or None if it is not known yet."""
         known = self.topics.get(topic)
         if known is None and topic not in self.used:
             self._new.add(topic)
@@ -76,7 +76,7 @@ class Metadata:
         return known
 
     def leader(self, topic: str, partition: int) -> Leader | None:
-        """The leader, or None while there is none."""
+        """The leader of a partition, or None."""
         known = self.topics.get(topic)
         if known is None or not 0 <= partition < len(known.leaders):
             return None
@@ -84,19 +84,19 @@ class Metadata:
         return leader if leader.node_id in self.nodes else None
 
     def request_update(self) -> None:
-        """Something is out of date: ask again as soon as the backoff allows."""
+        """Requests an update as soon as the backoff allows."""
         self._wanted = True
 
     def is_new(self, topic: str) -> bool:
-        """Whether the topic was not asked for yet, so that it will be at once."""
+        """Whether the topic is new and has not been looked up yet."""
         return topic in self._new
 
     @property
     def is_update_wanted(self) -> bool:
         return self._wanted or bool(self._new)
 
-    def update_due_ms(self, now_ms: int) -> int:
-        """How long until it is time to ask; 0 now."""
+    def ms_to_next_update(self, now_ms: int) -> int:
+        """How long until the next update is due; 0: now."""
         if not self._new and not self._wanted and not self._fruitless and self._updated_ms is not None:
             return max(0, self._updated_ms + self._max_age_ms - now_ms)
         if self._new and not self._fruitless:
@@ -107,7 +107,7 @@ class Metadata:
         return max(0, waited, self._updated_ms + self._max_age_ms - now_ms)
 
     def take_topics_to_ask(self, now_ms: int) -> list[str]:
-        """The topics of the next request: only new ones if no other is out of date. Forgets idle topics."""
+        """The topics for the next request: only new ones, unless others are out of date. Forgets idle topics."""
         for topic in [t for t, used in self.used.items() if now_ms - used >= self._max_idle_ms]:
             del self.used[topic]
             self._new.discard(topic)
@@ -126,7 +126,9 @@ class Metadata:
         return now_ms - (self._updated_ms or now_ms)
 
     def update(self, response: MetadataResponse, asked: Iterable[str], now_ms: int) -> None:
-        """Takes an answer. It was fruitless if it brought nothing new, or topics are still in trouble."""
+        """Takes a response to a request for `asked`. If it has nothing new, or topics still have errors, the backoff
+        grows.
+        """
         asked = set(asked)
         self.generation += 1
         before = (self.nodes, dict(self.topics))
@@ -144,7 +146,7 @@ class Metadata:
         self._fruitless = self._fruitless + 1 if fruitless else 0
 
     def learn_leader(self, topic: str, partition: int, leader: Leader, nodes: dict[int, HostPort]) -> bool:
-        """Takes a leader that a Produce answer told of (KIP-951); whether its epoch is newer than the one known."""
+        """Takes a leader from a Produce response (KIP-951), if its epoch is newer. Returns whether it is."""
         known = self.topics.get(topic)
         if known is None or not 0 <= partition < len(known.leaders):
             return False

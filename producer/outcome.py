@@ -8,7 +8,7 @@ UNKNOWN_OFFSET: Final = -1
 
 
 class Outcome(NamedTuple):
-    """How a batch ended. `append_time` is -1 unless the topic stamps records itself; `failures` is by record."""
+    """How a batch ended. `append_time`: -1 unless the topic uses LogAppendTime. `failures`: errors by record."""
 
     base_offset: int = UNKNOWN_OFFSET
     append_time: int = -1

@@ -29,7 +29,7 @@ from .delivery import Callback, Delivery, RecordMetadata
 from .errors import FOREIGN_FAULTS, ProducerClosed, ProducerError, RecordTooLarge, Serialization, WrongState
 from .fast_send import FastSend
 from .injected_dependencies import Dependencies
-from .interceptors import call_interceptors_first
+from .interceptors import make_callback_after_interceptors
 from .limited_log import LimitedLog
 from .metadata import Metadata
 from .metrics.metrics import ProducerMetrics
@@ -37,7 +37,7 @@ from .pending_record import PendingRecord
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
 from .record_encoding import encode_headers, most_bytes
 from .sender.call_source import CallSource
-from .sender.produce_results import Results
+from .sender.produce_results import ProduceResultHandler
 from .sender.producer_id import ProducerIdCallSource
 from .sender.sender import Sender
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
@@ -81,7 +81,7 @@ class Producer(FastSend, TransactionCalls):
         self.settings = producer_settings(given, ssl_context=ssl_context, token_provider=token_provider)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._interceptors = tuple(interceptors)
-        around = self._dependencies()
+        around = self._make_dependencies()
         self._clock, self._draws, self.ratios, self._make_link = around.clock, around.draws, around.ratios, around.link
         self.meters = ProducerMetrics(self._clock.now_ms)
         self._log = LimitedLog(self.settings.client_id, self._clock.now_ms)
@@ -94,13 +94,13 @@ class Producer(FastSend, TransactionCalls):
         for warning in self.settings.warnings:
             log.warning("%s: %s", self.settings.client_id, warning)
 
-    def _dependencies(self) -> Dependencies:
+    def _make_dependencies(self) -> Dependencies:
         return Dependencies()
 
     def _assemble(self) -> None:
         settings = self.settings
         backoff = Backoff(initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws)
-        self._call_source = self._make_transaction_manager(backoff)
+        self._call_source = self._make_call_source(backoff)
         self._memory = BufferMemory(settings.buffer_memory)
         self._metadata = Metadata(
             max_age_ms=settings.metadata_max_age_ms, max_idle_ms=settings.metadata_max_idle_ms, backoff=backoff
@@ -113,13 +113,17 @@ class Producer(FastSend, TransactionCalls):
             if isinstance(call_source, TransactionManager)
             else (None, None)
         )
-        wake, meters = self._wakeup.set, self.meters
+        wake, meters = self._wakeup.schedule_pass, self.meters
         self._appender = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
         self._fast_appends = {} if self._interceptors else self._appender.fast_appends
-        self._results = Results(settings, self._accumulator, self._metadata, meters, self._log, self._call_source)
+        self._results = ProduceResultHandler(
+            settings, self._accumulator, self._metadata, meters, self._log, self._call_source
+        )
         if isinstance(call_source, TransactionManager):
             call_source.batches = OpenBatches(self._accumulator, self._appender, self._results)
-            self._transactions = Transactions(call_source, self._clock, settings.max_block_ms, self._wakeup.set)
+            self._transactions = Transactions(
+                call_source, self._clock, settings.max_block_ms, self._wakeup.schedule_pass
+            )
         self.meters.gauges.update(
             {
                 "buffer-total-bytes": lambda: self._memory.total_bytes,
@@ -131,7 +135,7 @@ class Producer(FastSend, TransactionCalls):
             }
         )
 
-    def _make_transaction_manager(self, backoff: Backoff) -> CallSource | None:
+    def _make_call_source(self, backoff: Backoff) -> CallSource | None:
         if self.settings.transactional_id is not None:
             return TransactionManager(self.settings, self._clock.now_ms)
         return ProducerIdCallSource(SequenceNumbers(), backoff.delay_ms) if self.settings.idempotent else None
@@ -145,7 +149,7 @@ class Producer(FastSend, TransactionCalls):
         """
         if self._started or self._closed:
             raise WrongState("a producer is started once; make another one")
-        self._link = self._make_link(self.settings, self._clock, self._wakeup.set)
+        self._link = self._make_link(self.settings, self._clock, self._wakeup.schedule_pass)
         self._sender = Sender(
             self.settings,
             self._metadata,
@@ -190,11 +194,11 @@ class Producer(FastSend, TransactionCalls):
         self._taking = False
         self._fast_appends.clear()
         self._fast_appends = {}  # nobody opens another one
-        self._wakeup.set()
+        self._wakeup.schedule_pass()
         try:
             await self._wait_for_batches(self._accumulator.last_number)
             if self._transactions is not None:
-                await self._transactions.end_open()
+                await self._transactions.end_open_transaction()
         finally:
             self._force_end()
             self._wakeup.stop()
@@ -255,7 +259,7 @@ class Producer(FastSend, TransactionCalls):
         topic = str.__str__(topic)
         return set(range((await self._appender.wait_for_metadata(topic, self._clock)).view.partitions))
 
-    def _send(
+    def _send_slowly(
         self,
         topic: str,
         value: Any,
@@ -276,19 +280,19 @@ class Producer(FastSend, TransactionCalls):
                 record = self._intercept(interceptor, record)
             topic, value, key, headers = record.topic, record.value, record.key, record.headers
             partition, timestamp = record.partition, record.timestamp
-            callback = call_interceptors_first(self._interceptors, callback)
+            callback = make_callback_after_interceptors(self._interceptors, callback)
             ensure_valid(topic, partition, None if timestamp == NO_TIMESTAMP else timestamp)
         else:
             ensure_valid(topic, partition, timestamp)
         now_ms = self._clock.now_ms()
         headers = headers_of(headers) if headers else ()
         encoded = encode_headers(headers)
-        key = self._bytes(self._key_serializer, topic, headers, key, "key")
-        value = self._bytes(self._value_serializer, topic, headers, value, "value")
+        key = self._serialize(self._key_serializer, topic, headers, key, "key")
+        value = self._serialize(self._value_serializer, topic, headers, value, "value")
         stamped = now_ms if timestamp is None else timestamp
-        return self._put(topic, key, value, partition, stamped, encoded, callback, now_ms)
+        return self._append_slowly(topic, key, value, partition, stamped, encoded, callback, now_ms)
 
-    def _put(
+    def _append_slowly(
         self,
         topic: str,
         key: bytes | None,
@@ -351,7 +355,7 @@ class Producer(FastSend, TransactionCalls):
             asyncio.get_running_loop().call_exception_handler(context)
             return record
 
-    def _bytes(
+    def _serialize(
         self, serializer: Serializer | None, topic: str, headers: Sequence[Header], value: Any, part: str
     ) -> bytes | None:
         try:
@@ -368,7 +372,7 @@ class Producer(FastSend, TransactionCalls):
         raise Serialization(f"the {part} of a record for {topic} is {type(value).__name__}, not bytes")
 
     # What the short way asks.
-    _headers = staticmethod(headers_of)
+    _list_headers = staticmethod(headers_of)
     _ensure_valid = staticmethod(ensure_valid)
     _ensure_callable = staticmethod(ensure_callable)
 
@@ -382,7 +386,7 @@ class Producer(FastSend, TransactionCalls):
         self._ensure_own_loop()
         started = time.perf_counter_ns()
         self._accumulator.flushes += 1
-        self._wakeup.set()
+        self._wakeup.schedule_pass()
         try:
             if timeout_ms is None:
                 await self._wait_for_all()
@@ -393,7 +397,7 @@ class Producer(FastSend, TransactionCalls):
             self.meters.elapsed_ns["flush"] += time.perf_counter_ns() - started
 
     async def _wait_for_all(self) -> None:
-        for entry in self._appender.waiting:
+        for entry in self._appender.waiting_records:
             await entry.delivery.accepted()
         await self._wait_for_batches(self._accumulator.last_number)
 
@@ -408,11 +412,11 @@ class Producer(FastSend, TransactionCalls):
 
     async def _wait_for_batches(self, last_number: int) -> None:
         """Waits for the batches up to that number, and what became of them by splits."""
-        while self._appender.waiting and self._closed:
-            await self._appender.waiting[0].delivery.accepted()
+        while self._appender.waiting_records and self._closed:
+            await self._appender.waiting_records[0].delivery.accepted()
             last_number = self._accumulator.last_number
         # Most batches end in their order, so few besides the newest have to be waited for.
-        while (batch := self._accumulator.newest_live(last_number)) is not None:
+        while (batch := self._accumulator.find_newest_live(last_number)) is not None:
             await batch.wait_for_end()
 
     # --- telling ------------------------------------------------------------------------------------------------------

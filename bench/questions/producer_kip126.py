@@ -78,7 +78,7 @@ async def run(address: str, ratios: RecordingCompressionRatios, asked: argparse.
     settings = {"linger_ms": 20, "batch_size": BATCH_BYTES, "compression": asked.codec, "max_request_size": 1 << 22}
 
     class Watching(Producer):
-        def _dependencies(self) -> Dependencies:
+        def _make_dependencies(self) -> Dependencies:
             return Dependencies(ratios=ratios)
 
     async with Watching(address, **settings) as producer:

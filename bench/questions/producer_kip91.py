@@ -123,7 +123,7 @@ async def run(address: str, fault: str, asked: argparse.Namespace, settings: dic
     }
 
     class ThroughForwarder(Producer):
-        def _dependencies(self) -> Dependencies:
+        def _make_dependencies(self) -> Dependencies:
             return Dependencies(link=through(forwarder))
 
     producer = ThroughForwarder(address, **times, **settings)

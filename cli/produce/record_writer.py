@@ -112,7 +112,7 @@ class RecordWriter:
             return OlderBrokerConnections(form.produce, chosen, clock, changed)
 
         class ForOlderBroker(Producer):
-            def _dependencies(self) -> Dependencies:
+            def _make_dependencies(self) -> Dependencies:
                 return Dependencies(link=link)
 
         try:

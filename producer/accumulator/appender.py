@@ -1,8 +1,7 @@
 """Records between `send` and a batch: they wait for metadata, for their partition and for memory.
 
-All waits of a record together last `max.block.ms` at most. Records wait in queues: a record never passes another one
-that was sent before it to the same partition. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits
-instead.
+A record waits for `max.block.ms` at most, in all. Records wait in queues, so none overtakes an earlier one for the same
+partition. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits instead.
 """
 
 from collections import deque
@@ -28,9 +27,9 @@ _QueueKey = tuple[str, int | None]
 
 
 class Appender:
-    """The queues before the accumulator. `wake` is called when the sender has something to do.
+    """The queues before the accumulator. Calls `wake` when the sender has something to do.
 
-    `fast_appends` are by topic, and there only while no record waits for metadata.
+    `fast_appends`: by topic; empty while a record waits for metadata.
     """
 
     def __init__(
@@ -53,22 +52,22 @@ class Appender:
         self._queues: dict[_QueueKey, deque[PendingRecord]] = {}
         self._for_memory: deque[PendingRecord] = deque()
         self._counted_wait_ms = 0
-        self._deadlines_increase = True  # of those who wait for memory
-        self._asked_for: dict[str, AwaitedResult] = {}  # topics that somebody asks the metadata of
+        self._deadlines_increase = True  # in the queue for memory
+        self._asked_for: dict[str, AwaitedResult] = {}  # topics that `wait_for_metadata` waits for
         self._let_in = AwaitedResult()  # ends when one more record may wait
         self.fast_appends: dict[str, FastAppend] = {}
         self._kept_fast_appends: dict[str, FastAppend] = {}
-        # It leaves out what partitioners and transactions have to be asked, and the limit for a single record.
+        # The fast way skips partitioners, transactions, and the limit for a single record.
         room_bytes = min(settings.max_request_size, settings.buffer_memory) - settings.batch_size
         self._has_fast_appends = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
 
     @property
-    def waiting(self) -> list[PendingRecord]:
+    def waiting_records(self) -> list[PendingRecord]:
         """The waiting records, queue by queue."""
         return [waiting for queue in (*self._queues.values(), self._for_memory) for waiting in queue]
 
     def append(self, record: PendingRecord, now_ms: int) -> None:
-        """Appends the record to a batch, or to a queue of records that wait."""
+        """Appends the record to a batch, or to a queue. Raises: BufferExhausted when too many records wait."""
         topic, partition = record.topic, record.partition
         known = self._metadata.use(topic, now_ms)
         if self._queues or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
@@ -83,12 +82,14 @@ class Appender:
             return
         if self._appended is not None:
             self._appended(topic, placed)
-        self._wake_for_pass()
+        self._wake_for_due_pass()
         if self._has_fast_appends:
-            self.fast_appends[topic] = self._fast_append(known)
+            self.fast_appends[topic] = self._find_or_make_fast_append(known)
 
     def _append_by_default(self, view: TopicView, record: PendingRecord, now_ms: int) -> int:
-        """Appends the record to its own partition, that of its key, or the built-in one's; returns it, or NO_MEMORY."""
+        """Appends to the given partition, that of the key, or one the built-in partitioner chooses. Returns it, or
+        NO_MEMORY.
+        """
         partition = record.partition
         if partition is None:
             if record.key is None or self._ignore_keys:
@@ -96,27 +97,27 @@ class Appender:
             partition = partition_for_key(record.key, view.partitions)
         return self._accumulator.append(view, partition, record, now_ms)
 
-    def _wake_for_pass(self) -> None:
+    def _wake_for_due_pass(self) -> None:
         if self._accumulator.needs_pass:
             self._accumulator.needs_pass = False
             self._wake()
 
     def _append_slowly(self, waiting: PendingRecord, known: Topic | None, now_ms: int) -> None:
-        """What `append` does when there may be something to wait for, or somebody to ask."""
+        """The slow path of `append`: the record may have to wait, or a partitioner or transaction has to be asked."""
         waiting.deadline_ms = now_ms + self._max_block_ms
-        key = self._queue_of(waiting, known)
+        key = self._metadata_queue_of(waiting, known)
         if key is not None:
             self._count_as_waiting(waiting)
-            self._enqueue(key, waiting)
+            self._enqueue_for_metadata(key, waiting)
         elif self._for_memory or known is None or not self._try_append(waiting, known, now_ms):
             self._count_as_waiting(waiting)
-            self._wait_for_memory(waiting)
+            self._enqueue_for_memory(waiting)
         else:
-            self._wake_for_pass()
+            self._wake_for_due_pass()
 
     def _count_as_waiting(self, waiting: PendingRecord) -> None:
         """Counts a record that has to wait. Raises: BufferExhausted when waiting records have reached their limit."""
-        if not self._memory.admit(waiting.held_bytes):
+        if not self._memory.try_add_queued_bytes(waiting.held_bytes):
             error = BufferExhausted(
                 f"a record for {waiting.topic} would wait behind others that hold {self._memory.queued_bytes} bytes, "
                 f"buffer.memory is {self._memory.total_bytes}: await deliveries, or accepted(), between sends"
@@ -126,7 +127,7 @@ class Appender:
             raise error
 
     def _count_leaving(self, waiting: PendingRecord, waited_ms: int = 0) -> None:
-        self._memory.leave(waiting.held_bytes, waited_ms)
+        self._memory.remove_queued_bytes(waiting.held_bytes, waited_ms)
 
     def _wait_time_ms(self, waiting: PendingRecord, now_ms: int) -> int:
         return now_ms - waiting.deadline_ms + self._max_block_ms
@@ -146,7 +147,7 @@ class Appender:
                 raise error from None
 
     async def wait_for_metadata(self, topic: str, clock: Clock) -> Topic:
-        """The topic as metadata has it. Raises: Timeout after `max.block.ms`, BrokerError where it may not be known."""
+        """Waits until metadata has the topic. Raises: Timeout after `max.block.ms`, BrokerError if access is denied."""
         until_ms = clock.now_ms() + self._max_block_ms
         while True:
             now_ms = clock.now_ms()
@@ -171,10 +172,10 @@ class Appender:
             if (known is not None and known.view.partitions) or self._metadata.failed.get(topic) in FATAL_TOPIC_CODES:
                 self._asked_for.pop(topic).succeed()
 
-    def _fast_append(self, known: Topic) -> FastAppend:
+    def _find_or_make_fast_append(self, known: Topic) -> FastAppend:
         topic = known.view.topic
         fast = self._kept_fast_appends.get(topic)
-        if fast is None or not fast.of_use:
+        if fast is None or not fast.is_current:
             built_in = self._accumulator.partitioner_of(topic)
             fast = FastAppend(known.view, built_in, self._accumulator, self._metadata, self._for_memory, self._wake)
             self._kept_fast_appends[topic] = fast
@@ -201,22 +202,22 @@ class Appender:
         self._accumulator.needs_pass = False
 
     def next_deadline_ms(self) -> int:
-        """When the next waiting record gives up."""
+        """When the next waiting record fails with a timeout."""
         if not self._queues and not self._for_memory:
             return NEVER_MS
         heads = [queue[0] for queue in (*self._queues.values(), self._for_memory) if queue]
-        return min([waiting.deadline_ms for waiting in (heads if self._deadlines_increase else self.waiting)])
+        return min([waiting.deadline_ms for waiting in (heads if self._deadlines_increase else self.waiting_records)])
 
     def refuse_all(self, error: ProducerError) -> None:
-        """Ends all waiting records."""
-        everybody = self.waiting
+        """Fails all waiting records."""
+        everybody = self.waiting_records
         self._queues.clear()
         self._for_memory.clear()
         self._memory.clear_queues()
         for waiting in everybody:
             self._refuse(waiting, error)
 
-    def _queue_of(self, waiting: PendingRecord, known: Topic | None) -> _QueueKey | None:
+    def _metadata_queue_of(self, waiting: PendingRecord, known: Topic | None) -> _QueueKey | None:
         """The queue in which the record has to wait for metadata, or None."""
         if known is None or not known.view.partitions or (self._queues and (waiting.topic, None) in self._queues):
             return waiting.topic, None
@@ -227,7 +228,7 @@ class Appender:
             return waiting.topic, partition
         return None
 
-    def _enqueue(self, key: _QueueKey, waiting: PendingRecord) -> None:
+    def _enqueue_for_metadata(self, key: _QueueKey, waiting: PendingRecord) -> None:
         self.fast_appends.clear()
         self._queues.setdefault(key, deque()).append(waiting)
         if not self._metadata.is_new(waiting.topic):
@@ -247,7 +248,7 @@ class Appender:
         if known is not None and known.view.partitions and (partition is None or partition < known.view.partitions):
             del self._queues[key]
             for waiting in queue:
-                self._retry_safely(waiting, known, now_ms)
+                self._append_after_metadata_safely(waiting, known, now_ms)
             return
         late = list(takewhile(lambda waiting: waiting.deadline_ms <= now_ms, queue))
         for _ in late:
@@ -260,29 +261,29 @@ class Appender:
                 self._metadata.request_update()  # the partition may be created later
         self._refuse_each(late, self._make_metadata_timeout(topic, partition))
 
-    def _retry_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
-        """As `_retry`; a fault fails this record only, not the records after it."""
+    def _append_after_metadata_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
+        """Same as `_append_after_metadata`; a fault fails this record only."""
         try:
-            self._retry(waiting, known, now_ms)
+            self._append_after_metadata(waiting, known, now_ms)
         except Exception as fault:
             self._log.log_fault(f"a record for {waiting.topic}, which had waited,", fault)
             self._count_leaving(waiting)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
 
-    def _retry(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
-        key = self._queue_of(waiting, known)
+    def _append_after_metadata(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
+        key = self._metadata_queue_of(waiting, known)
         if key is not None:
-            self._enqueue(key, waiting)
+            self._enqueue_for_metadata(key, waiting)
             return
         self._meters.elapsed_ns["metadata-wait"] += self._wait_time_ms(waiting, now_ms) * 1_000_000
         if self._for_memory or not self._try_append(waiting, known, now_ms):
-            self._wait_for_memory(waiting)
+            self._enqueue_for_memory(waiting)
         else:
             self._count_leaving(waiting)
 
-    def _wait_for_memory(self, waiting: PendingRecord) -> None:
+    def _enqueue_for_memory(self, waiting: PendingRecord) -> None:
         if not self._for_memory:
-            # What is there goes out at once, from now on.
+            # From now on batches are sent without lingering.
             self._wake()
             self._deadlines_increase = True
         elif waiting.deadline_ms < self._for_memory[-1].deadline_ms:
@@ -297,17 +298,17 @@ class Appender:
                 break
             waiting = queue[0]
             known = self._metadata.topics.get(waiting.topic)
-            if known is None:  # any more: nobody behind has to wait for that
-                self._enqueue((waiting.topic, None), queue.popleft())
+            if known is None:  # no longer: later records need not wait for it
+                self._enqueue_for_metadata((waiting.topic, None), queue.popleft())
                 continue
             if waiting.short_of != memory.available_bytes:
-                memory.set_waiting_records(0)
+                memory.set_waiting_count(0)
                 if self._try_append_safely(waiting, known, now_ms):
                     queue.popleft()
                     self._count_leaving(waiting, self._wait_time_ms(waiting, now_ms))
                     if self._has_fast_appends:
                         # Later records of the same topic can follow into the batch.
-                        self._fast_append(known).follow(now_ms)
+                        self._find_or_make_fast_append(known).append_waiting(now_ms)
                     continue
                 waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:
@@ -320,7 +321,7 @@ class Appender:
                 queue.remove(waiting)
             for waiting in late:
                 self._refuse_for_lack_of_memory(waiting, now_ms)
-        memory.set_waiting_records(len(queue))
+        memory.set_waiting_count(len(queue))
 
     def _refuse_for_lack_of_memory(self, waiting: PendingRecord, now_ms: int) -> None:
         self._count_leaving(waiting, self._wait_time_ms(waiting, now_ms))
@@ -329,7 +330,7 @@ class Appender:
         self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._memory.total_bytes}"))
 
     def _try_append_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
-        """As `_place`; a fault ends the record that it was met with."""
+        """Same as `_try_append`; a fault fails this record only."""
         try:
             return self._try_append(waiting, known, now_ms)
         except Exception as fault:
@@ -338,7 +339,7 @@ class Appender:
             return True
 
     def _try_append(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
-        """Whether the record is dealt with: it found memory, or was refused."""
+        """Appends the record if there is memory. Returns whether it is done: appended, or refused."""
         if self._partitioner is not None:
             return self._try_append_by_partitioner(self._partitioner, waiting, known, now_ms)
         placed = self._append_by_default(known.view, waiting, now_ms)
@@ -351,10 +352,10 @@ class Appender:
     def _try_append_by_partitioner(
         self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int
     ) -> bool:
-        """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
+        """Same as `_try_append`, with a partitioner of the application."""
         try:
             placed = self._append_by_partitioner(partitioner, waiting, known, now_ms)
-        except FOREIGN_FAULTS as fault:  # a partitioner is somebody else's code, and must not stop all others
+        except FOREIGN_FAULTS as fault:  # a partitioner is code of the application, and must not stop other records
             self._refuse(waiting, ProducerError(f"the partitioner failed for a record of {waiting.topic}: {fault!r}"))
             return True
         if placed == NO_MEMORY:
@@ -366,17 +367,20 @@ class Appender:
     def _append_by_partitioner(
         self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int
     ) -> int:
-        """As `_put`. Raises what the partitioner raises, and ValueError for a partition below 0."""
-        partition = self._partition(partitioner, waiting, known)
+        """Asks the partitioner, once more before a batch is opened. Returns the partition, or NO_MEMORY.
+
+        Raises what the partitioner raises, TypeError and ValueError for what is no partition.
+        """
+        partition = self._choose_partition(partitioner, waiting, known)
         placed = self._accumulator.append(known.view, partition, waiting, now_ms, new_batch=waiting.chosen is not None)
         if placed == WOULD_OPEN:
             partitioner.on_new_batch(known.view, partition)
-            waiting.chosen = self._partition(partitioner, waiting, known)
+            waiting.chosen = self._choose_partition(partitioner, waiting, known)
             placed = self._accumulator.append(known.view, waiting.chosen, waiting, now_ms)
         return placed
 
     @staticmethod
-    def _partition(partitioner: Partitioner, waiting: PendingRecord, known: Topic) -> int:
+    def _choose_partition(partitioner: Partitioner, waiting: PendingRecord, known: Topic) -> int:
         if waiting.partition is not None:
             return waiting.partition
         if waiting.chosen is not None:
@@ -400,7 +404,7 @@ class Appender:
         return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
 
     def _refuse_each(self, those: Sequence[PendingRecord], error: ProducerError) -> None:
-        """Ends records that have left the queues: their callbacks may send again, into queues as they are then."""
+        """Fails records that were taken out of the queues before, since their callbacks may send again."""
         for waiting in those:
             self._count_leaving(waiting)
             self._refuse(waiting, error)
@@ -411,7 +415,7 @@ class Appender:
         self.refuse(waiting.delivery, waiting.partition, error)
 
     def refuse(self, delivery: Delivery, partition: int | None, error: ProducerError) -> None:
-        """Ends a record that got into no batch."""
+        """Fails a record that is in no batch."""
         self._meters.count("failed")
         if delivery.callback is None:
             self._log.warning("refused", "a record for %s was not sent: %s", delivery.topic, error)

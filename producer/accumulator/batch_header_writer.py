@@ -1,7 +1,4 @@
-"""What stands in front of the records of a v2 batch.
-
-`protocol/records/v2_header.py` shows it, `growing_batch.py` encodes the records.
-"""
+"""Writes the header of a v2 batch; `protocol/records/v2_header.py` has its layout."""
 
 from ...protocol.records import v2_header
 from ...protocol.records.layout import RECORD_BATCH_OVERHEAD, TRANSACTIONAL_BIT, Codec
@@ -19,7 +16,7 @@ def write_header(
     base_sequence: int,
     transactional: bool = False,
 ) -> None:
-    """Fills in the first 61 bytes of a batch of `count` records, compressed or not; offsets count from 0."""
+    """Fills in the first 61 bytes of a batch of `count` records, compressed or not; its base offset is 0."""
     batch[:RECORD_BATCH_OVERHEAD] = v2_header.write_header(
         memoryview(batch)[RECORD_BATCH_OVERHEAD:],
         attributes=codec | (TRANSACTIONAL_BIT if transactional else 0),

@@ -1,6 +1,6 @@
-"""The queues of batches, one for each partition that was written to, and who leads it as far as metadata knows.
+"""The queues of batches, one for each partition that was written to, with its leader.
 
-Leaders are looked up when metadata changed or a queue is new, not in each pass.
+Leaders are looked up only when metadata has changed or a queue is new.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from .producer_batch import Batch
 
 
 class BatchQueue(deque[Batch]):
-    """The batches of a partition, oldest first. `leader` is None while there is none."""
+    """The batches of a partition, oldest first. `leader`: None while there is none."""
 
     __slots__ = ("leader", "partition", "topic", "topic_partition")
 
@@ -23,7 +23,7 @@ class BatchQueue(deque[Batch]):
 
 
 class BatchQueues:
-    """All of them, by topic and partition in the order of their first use; `led` has those of each node, in order."""
+    """All queues, by topic and partition, in the order of their first use. `led`: the queues that each node leads."""
 
     def __init__(self) -> None:
         self.topics: dict[str, dict[int, BatchQueue]] = {}
@@ -41,7 +41,7 @@ class BatchQueues:
         return queues
 
     def of_partition(self, topic: str, partition: int) -> BatchQueue:
-        """The queue of a partition, which may be new."""
+        """The queue of a partition, made if it is new."""
         queues = self.of_topic(topic)
         queue = queues.get(partition)
         if queue is None:
@@ -50,7 +50,7 @@ class BatchQueues:
         return queue
 
     def update_leaders(self, metadata: Metadata) -> None:
-        """Takes the leaders that metadata has now."""
+        """Takes the current leaders from metadata."""
         if self._generation == metadata.generation:
             return
         led: dict[int, list[BatchQueue]] = {}

@@ -1,8 +1,8 @@
-"""`buffer.memory` as a number: how much of it open batches hold, and waiting records. Nothing is allocated here.
+"""Counts how much of `buffer.memory` batches and waiting records hold. Nothing is allocated here.
 
-Kafka's BufferPool keeps byte buffers for reuse and lets threads wait; here only sums are kept, and records wait. They
-are held in memory too, so queues are bounded: batches and queues together hold at most `buffer.memory`, QUEUE_BYTES and
-one record. Those who wait are served in the order in which they came (`appender.py` has the queues).
+Kafka's BufferPool keeps byte buffers for reuse, and threads wait. Here only sums are kept, and records wait in the
+queues of `appender.py`, first come, first served. They take memory too, so the queues are bounded: batches and queues
+together hold at most `buffer.memory`, QUEUE_BYTES and one record.
 """
 
 from typing import Final
@@ -11,9 +11,8 @@ QUEUE_BYTES: Final = 1024 * 1024
 
 
 class BufferMemory:
-    """Bytes taken and free. `waiting`: how many records wait for memory; `queued_bytes`: what all waiting records hold.
-
-    `waited_ms`: how long records have waited for memory, added up.
+    """`available_bytes`: free for batches. `waiting`: how many records wait for memory. `queued_bytes`: held by all
+    waiting records. `waited_ms`: the sum of all waits for memory.
     """
 
     __slots__ = ("available_bytes", "queued_bytes", "total_bytes", "waited_ms", "waiting")
@@ -24,8 +23,8 @@ class BufferMemory:
         self.waiting = self.queued_bytes = 0
         self.waited_ms = 0
 
-    def take(self, size_bytes: int) -> bool:
-        """Whether there was room. Raises: ValueError for more than there is in all."""
+    def try_take(self, size_bytes: int) -> bool:
+        """Takes the bytes if they are free; returns whether they were. Raises: ValueError for more than the total."""
         if size_bytes > self.total_bytes:
             raise ValueError(f"{size_bytes} bytes are asked for, buffer.memory is {self.total_bytes}")
         if size_bytes > self.available_bytes:
@@ -41,26 +40,26 @@ class BufferMemory:
         """Whether no other record may wait."""
         return self.queued_bytes >= self.available_bytes + QUEUE_BYTES
 
-    def admit(self, size_bytes: int) -> bool:
-        """Whether a record may wait; it counts from then on."""
+    def try_add_queued_bytes(self, size_bytes: int) -> bool:
+        """Counts a record that begins to wait; returns False, without counting, if none may."""
         if self.queued_bytes >= self.available_bytes + QUEUE_BYTES:
             return False
         self.queued_bytes += size_bytes
         return True
 
     def add_waiting_record(self) -> None:
-        """One record more waits for memory."""
+        """Counts one more record that waits for memory."""
         self.waiting += 1
 
-    def set_waiting_records(self, count: int) -> None:
-        """That many records wait for memory; 0 while the first of them tries to get some."""
+    def set_waiting_count(self, count: int) -> None:
+        """Sets how many records wait for memory; 0 while the first one tries to take some."""
         self.waiting = count
 
     def clear_queues(self) -> None:
-        """Nobody waits any more."""
+        """Sets the counts to zero: no record waits."""
         self.waiting = self.queued_bytes = 0
 
-    def leave(self, size_bytes: int, waited_ms: int = 0) -> None:
-        """Records of that size leave the queues; `waited_ms` is how long they waited for memory, added up."""
+    def remove_queued_bytes(self, size_bytes: int, waited_ms: int = 0) -> None:
+        """Counts records that leave the queues; `waited_ms`: the sum of their waits for memory."""
         self.queued_bytes -= size_bytes
         self.waited_ms += waited_ms

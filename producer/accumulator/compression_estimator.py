@@ -19,7 +19,7 @@ INITIAL: Final = 1.0
 
 
 class CompressionRatios:
-    """The table."""
+    """The table of estimates: compressed size over uncompressed size."""
 
     def __init__(self) -> None:
         self._ratios: dict[tuple[str, Codec], float] = {}
@@ -30,7 +30,7 @@ class CompressionRatios:
         return self._ratios.get((topic, codec), INITIAL)
 
     def update_estimation(self, topic: str, codec: Codec, observed_ratio: float) -> float:
-        """The new estimate after a batch that compressed to `observed_ratio` of its size."""
+        """Updates the estimate after a batch that compressed to `observed_ratio` of its size; returns it."""
         estimate = self.get(topic, codec)
         if observed_ratio == estimate:
             return estimate
@@ -42,11 +42,11 @@ class CompressionRatios:
         return estimate
 
     def reset_estimation(self, topic: str, codec: Codec, observed_ratio: float) -> None:
-        """After MESSAGE_TOO_LARGE: no compression is hoped for until batches show it again."""
+        """Resets the estimate after MESSAGE_TOO_LARGE to no compression, or `observed_ratio` if that is worse."""
         self._ratios[topic, codec] = max(INITIAL, observed_ratio)
 
     def forget(self) -> None:
-        """Back to the start, as in a new process."""
+        """Forgets all estimates."""
         self._ratios.clear()
 
 

@@ -2,9 +2,9 @@
 
     open -> closed for appends -> closed (bytes made, at the first drain) -> sent -> succeeded | failed | split
 
-Sizes: `estimated` = 61 + records (no codec), or 61 + int(records * ratio * 1.05); the ratio is the estimate for the
-topic when the batch was made. A record has room while estimated + its own uncompressed size <= limit; the first one
-always has (`GrowingBatch` counts that). The first end wins: an answer after the batch expired changes nothing (KIP-91).
+Sizes: `estimated` = 61 + records (no codec), or 61 + int(records * ratio * 1.05), with the topic's estimated ratio when
+the batch was made. A record fits while estimated + its own uncompressed size <= limit; the first one always fits
+(`GrowingBatch` counts that). The first end counts: an answer after the batch expired changes nothing (KIP-91).
 Source: Kafka 3.9, ProducerBatch and MemoryRecordsBuilder.
 """
 
@@ -40,14 +40,15 @@ MAX_OPENED_BYTES: Final = 2**31 - 1
 
 
 class Batch:
-    """Records of one partition. `number` orders batches by creation; a split child has its parent's.
+    """Records of one partition. `number` orders batches by creation; a split child has the number of its parent.
 
-    `buffer` holds the records until the bytes are made, and their count and sizes; `append` is its method.
-    `listeners` are the deliveries that somebody waits for, or that have a callback; after a split `children` have the
-    records, in order.
-    `sequence_was_reset`: since it was sent last, so that an answer is about the numbers of before.
-    `is_on_wire`: it was sent, and neither answered nor lost; `may_be_written`: no broker has told whether it was.
-    `observed_ratio` is compressed over uncompressed bytes, once the bytes are made. `fault`: why they could not be.
+    `buffer` holds the records until the bytes are made, then their count and sizes; `append` is its method.
+    `listeners`: the deliveries that are awaited or have a callback. `children`: have the records after a split, in
+    order.
+    `sequence_was_reset`: it got other numbers since it was sent last, so an answer is about the former ones.
+    `is_on_wire`: it was sent, and the request has not ended. `may_be_written`: it was sent, and no broker has said that
+    it was not written.
+    `observed_ratio`: compressed over uncompressed bytes, once the bytes are made. `fault`: why they could not be made.
     """
 
     __slots__ = (
@@ -126,12 +127,12 @@ class Batch:
 
     @property
     def estimated_bytes(self) -> int:
-        """What it will take, header included; exact once its bytes are made."""
+        """The estimated size, header included; exact once its bytes are made."""
         return self.buffer.estimated_bytes if self._bytes is None else len(self._bytes)
 
     @property
     def is_full(self) -> bool:
-        """Whether no record gets in any more: its estimate reached the limit, or it was closed for appends."""
+        """Whether it takes no more records: its estimate reached the limit, or it was closed for appends."""
         return self.buffer.full
 
     @property
@@ -147,15 +148,15 @@ class Batch:
         return self.outcome is not None or bool(self.children)
 
     def try_append(self, record: PendingRecord) -> int:
-        """Appends the record if there is room. Returns by how many bytes the estimate grew, at least 1; 0: no room."""
+        """Appends the record if there is room. Returns by how many bytes the estimate grew; 0: there is no room."""
         delivery = record.delivery
         grown = self.append(delivery.timestamp, record.key, record.value, record.headers)
         if grown:
-            delivery.lie_in(self, self.count - 1)
+            delivery.enter_batch(self, self.count - 1)
         return grown
 
     def close(self, level: int | None) -> float:
-        """Makes the bytes, once, for the next time that it is sent; the compression ratio that was reached."""
+        """Makes the bytes, unless they are made already. Returns the compression ratio."""
         self.sequence_was_reset = False
         if self._bytes is not None:
             return self.observed_ratio
@@ -169,21 +170,21 @@ class Batch:
         self.buffer.release()
         return self.observed_ratio
 
-    def set_producer(self, producer_id: int, epoch: int, sequence: int) -> None:
-        """Gives it its place in the producer's sequence; the bytes follow."""
+    def set_producer_state(self, producer_id: int, epoch: int, sequence: int) -> None:
+        """Sets producer id, epoch and base sequence; `to_bytes` writes them."""
         self.sequence_was_reset |= self.has_sequence
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, epoch, sequence
         self._headed = False
 
     def to_bytes(self, magic: int = CURRENT_MAGIC, level: int | None = None) -> Buffer:
-        """What is sent, in the format of that magic; it never changes.
+        """The bytes to send, in the format of that magic. Later changes do not touch bytes that were returned before.
 
         Raises: ValueError for headers below magic 2, UnsupportedCompression for zstd there.
         """
         assert self._bytes is not None, "the batch is open"
         if not self._headed:
             if self._given_out:
-                # The bytes from before may still be on their way to a broker.
+                # The former bytes may still be on their way to a broker.
                 self._bytes = bytearray(self._bytes)
             write_header(
                 self._bytes,
@@ -206,25 +207,25 @@ class Batch:
         """The records, decoded from the bytes of the batch."""
         return list(RecordBatch(memoryview(self.to_bytes())).records(MAX_OPENED_BYTES))
 
-    def begin_retry(self, now_ms: int) -> None:
-        """Counts a failed try; the batch goes back to its queue."""
+    def count_attempt(self, now_ms: int) -> None:
+        """Counts a failed attempt, before the batch is sent again."""
         self.attempts += 1
         self.last_attempt_ms = now_ms
         self.in_retry = True
 
     def note_leader_epoch(self, epoch: int) -> None:
-        """Takes note of the leader epoch that metadata has now."""
+        """Raises the leader epoch to that of metadata."""
         if epoch > self.leader_epoch:
             self.leader_epoch = epoch
 
     @property
     def was_reenqueued(self) -> bool:
-        """Whether it was put back into its queue, so that its place does not tell its age."""
+        """Whether it was put back into its queue, so that its place there does not show its age."""
         return self.in_retry or self.is_split_child
 
     @property
     def has_newer_leader(self) -> bool:
-        """Whether a newer leader is known than the one that the last try was for (KIP-951)."""
+        """Whether a newer leader is known than at the last attempt (KIP-951)."""
         return self.attempts > 0 and self.leader_epoch > self.attempted_epoch
 
     def ms_since_attempt(self, now_ms: int) -> int:
@@ -265,9 +266,10 @@ class Batch:
                 waiter.set_result(None)
 
     def split_into(self, limit_bytes: int, ratio: float) -> list["Batch"]:
-        """Its records in fresh batches, closed for appends, in order; listeners and sequences go with them.
+        """Moves its records, listeners and sequences to new batches of `limit_bytes`, closed for appends; returns
+        these.
 
-        Children hold `limit_bytes` each. One child would be the batch again, so it is halved.
+        If all records fit into one child, the batch is halved.
         """
         records = self.decode_records()
         children = self._make_children(records, limit_bytes, ratio)
@@ -312,12 +314,12 @@ class Batch:
         for child in children:
             child.leader_epoch = self.leader_epoch
             if self.has_sequence:
-                child.set_producer(self.producer_id, self.producer_epoch, sequence)
+                child.set_producer_state(self.producer_id, self.producer_epoch, sequence)
                 sequence = next_sequence(sequence, child.count)
         self.children = children
         listeners, self.listeners = self.listeners, []
         for delivery in listeners:
-            if (batch := delivery.follow()) is not None:
+            if (batch := delivery.find_batch()) is not None:
                 batch.listeners.append(delivery)
         self._forget_bytes()
         self._wake_waiters()

@@ -1,9 +1,9 @@
-"""Batches that wait to be sent: a queue per partition, and which of them may go.
+"""Batches that wait to be sent: a queue per partition, and which batches can be sent now.
 
-A record goes into the last batch of its partition, or opens another. A node is ready when one of its partitions, not
-muted and not backing off, has a full batch, a second one, one that lingered long enough since its creation, or when
-memory is short, a flush runs or the producer closes. A drain takes one batch per partition,
-starting after the partition it ended with. Source: Kafka 3.9, RecordAccumulator.
+A record is appended to the last batch of its partition, or to a new one. A node is ready when one of its partitions,
+not muted and not backing off, has a full batch, a second one, one that lingered long enough since its creation, or when
+memory is short, a flush runs or the producer closes. A drain takes one batch per partition, starting after the
+partition it ended with. Source: Kafka 3.9, RecordAccumulator.
 """
 
 import random
@@ -29,8 +29,10 @@ WOULD_OPEN = -1
 NO_MEMORY = -2
 
 
-class Ready:
-    """The nodes that can be sent to; when to check again; topics with a partition that has no leader."""
+class ReadyCheckResult:
+    """`nodes`: the nodes that have something to send. `next_check_ms`: how long until the next check. `leaderless`:
+    topics with a queue whose partition has no leader.
+    """
 
     __slots__ = ("leaderless", "next_check_ms", "nodes")
 
@@ -49,8 +51,8 @@ class _NodeTimes:
 class Accumulator:
     """All open batches of a producer.
 
-    `needs_pass`: a batch was opened or became full, and the sender has neither been woken for it nor looked.
-    `watches_nodes`: it wants to be told by `node_was_ready`.
+    `needs_pass`: a batch was opened or became full, and the sender has not been woken for it yet.
+    `watches_nodes`: `update_node_latency_stats` has an effect.
     """
 
     def __init__(
@@ -84,7 +86,9 @@ class Accumulator:
     def append(
         self, view: TopicView, partition: int, record: PendingRecord, now_ms: int, *, new_batch: bool = True
     ) -> int:
-        """The partition; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
+        """Appends a record. Returns the partition; NO_MEMORY; or WOULD_OPEN, if it needs a batch and `new_batch` is
+        false.
+        """
         queue = self._queues.of_partition(view.topic, partition)
         taken = queue[-1].try_append(record) if queue else 0
         if taken:
@@ -94,11 +98,11 @@ class Accumulator:
             if queue:
                 queue[-1].buffer.full = True
             return WOULD_OPEN
-        taken = self._append_to_new(view.topic, partition, queue, record, now_ms)
+        taken = self._append_to_new_batch(view.topic, partition, queue, record, now_ms)
         return partition if taken > 0 else taken
 
     def append_sticky(self, view: TopicView, record: PendingRecord, now_ms: int) -> int:
-        """The partition that the built-in partitioner gave it, or NO_MEMORY."""
+        """Appends a record to a partition that the built-in partitioner chooses; returns it, or NO_MEMORY."""
         built_in = self._built_in.get(view.topic) or self.partitioner_of(view.topic)
         while True:
             choice = built_in.choice or built_in.current(view)
@@ -110,7 +114,7 @@ class Accumulator:
                 if not taken:
                     if _needs_new_batch(queue) and built_in.count_append(choice, 0, view, True):
                         continue
-                    taken = self._append_to_new(view.topic, choice.partition, queue, record, now_ms)
+                    taken = self._append_to_new_batch(view.topic, choice.partition, queue, record, now_ms)
                     if taken == NO_MEMORY:
                         return taken
                 batch = queue[-1]
@@ -121,28 +125,30 @@ class Accumulator:
             return choice.partition
 
     def queues_of(self, topic: str) -> dict[int, BatchQueue]:
-        """The queues of a topic by partition, as they are now and as they come."""
+        """The queues of a topic by partition; later queues are added to the same dictionary."""
         return self._queues.of_topic(topic)
 
     def end_choice_when_full(self, built_in: BuiltInPartitioner, choice: StickyPartition, view: TopicView) -> None:
-        """Ends a choice that has enough bytes; notes whether its batch is full."""
+        """Ends a choice that has enough bytes; sets `needs_pass` if its batch is full."""
         full = choice.batch is not None and choice.batch.buffer.full
         self.needs_pass |= full
         built_in.count_append(choice, 0, view, full)
 
     def partitioner_of(self, topic: str) -> BuiltInPartitioner:
-        """The choice of partitions for the topic."""
+        """The built-in partitioner of the topic."""
         built_in = self._built_in.get(topic)
         if built_in is None:
             built_in = self._built_in[topic] = BuiltInPartitioner(self.settings.batch_size, self._draws)
         return built_in
 
-    def _append_to_new(self, topic: str, partition: int, queue: BatchQueue, record: PendingRecord, now_ms: int) -> int:
-        """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
+    def _append_to_new_batch(
+        self, topic: str, partition: int, queue: BatchQueue, record: PendingRecord, now_ms: int
+    ) -> int:
+        """Closes the last batch and opens one for the record. Returns how many bytes it has grown by, or NO_MEMORY."""
         if queue:
             queue[-1].buffer.full = True
         size = max(self._batch_size, record.bound_bytes)
-        if self.memory.waiting or not self.memory.take(size):
+        if self.memory.waiting or not self.memory.try_take(size):
             return NO_MEMORY
         batch = self._make_batch(topic, partition, size, now_ms)
         try:
@@ -157,7 +163,7 @@ class Accumulator:
     def _make_batch(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
         self._numbers += 1
         ratio = self.ratios.get(topic, self._codec) if self._compresses else INITIAL
-        # By place: names would be put into a dictionary first.
+        # By position: keywords would build a dictionary first.
         batch = Batch(
             topic, partition, self._codec, size, ratio, now_ms, self._numbers, size, False, self._transactional
         )
@@ -166,10 +172,10 @@ class Accumulator:
 
     # --- what can be sent ---------------------------------------------------------------------------------------------
 
-    def ready(self, metadata: Metadata, now_ms: int) -> Ready:
-        """The nodes with something to send; learns the lengths of the queues on the way."""
+    def ready(self, metadata: Metadata, now_ms: int) -> ReadyCheckResult:
+        """Finds the nodes with something to send. Also passes the lengths of queues to the built-in partitioners."""
         self._queues.update_leaders(metadata)
-        result = Ready()
+        result = ReadyCheckResult()
         for topic, queues in self._queues.topics.items():
             for queue in queues.values():
                 if queue:
@@ -189,14 +195,14 @@ class Accumulator:
         return result
 
     def _learn_queue_lengths(self, topic: str, queues: Sequence[BatchQueue], partitions: int) -> None:
-        """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
+        """Passes the lengths of the queues to the built-in partitioner, once every partition has a queue."""
         measured = [
             each for each in queues if each.leader is not None and not self._is_unavailable(each.leader.node_id)
         ]
         lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
         self.partitioner_of(topic).update_load(lengths, [queue.partition for queue in measured], len(queues))
 
-    def _note_if_ready(self, queue: BatchQueue, node_id: int, now_ms: int, result: Ready) -> None:
+    def _note_if_ready(self, queue: BatchQueue, node_id: int, now_ms: int, result: ReadyCheckResult) -> None:
         batch = queue[0]
         if node_id in result.nodes or (self.muted and queue.topic_partition in self.muted):
             return
@@ -213,7 +219,7 @@ class Accumulator:
 
     @staticmethod
     def _backoff_left_ms(batch: Batch, waited_ms: int) -> int:
-        """How long after the failed try the next one may go, 0 when that is now."""
+        """The backoff after the last attempt; 0 if it is over."""
         if batch.has_newer_leader:
             return 0
         return batch.backoff_ms if waited_ms < batch.backoff_ms else 0
@@ -222,7 +228,7 @@ class Accumulator:
         times, timeout_ms = self._node_times.get(node_id), self.settings.availability_timeout_ms
         return timeout_ms > 0 and times is not None and times.ready_ms - times.drained_ms > timeout_ms
 
-    def node_was_ready(self, node_id: int, now_ms: int, *, can_drain: bool) -> None:
+    def update_node_latency_stats(self, node_id: int, now_ms: int, *, can_drain: bool) -> None:
         """Notes that a node had something to send, and whether its connection could take it."""
         if self.watches_nodes:
             times = self._node_times.setdefault(node_id, _NodeTimes(now_ms, now_ms))
@@ -231,9 +237,9 @@ class Accumulator:
                 times.drained_ms = now_ms
 
     def drain(self, node_ids: Iterable[int], now_ms: int, into: dict[int, list[Batch]]) -> None:
-        """Takes the batches of one request per node that `ready` found, closed and with their sequences.
+        """Moves the batches for one request to each node from the queues to `into`, closed and with their sequences.
 
-        They are in `into` as soon as they are out of their queues.
+        `node_ids`: nodes that `ready` found. After a fault, `into` has the batches that were moved before it.
         """
         for node_id in node_ids:
             taken = into[node_id] = []
@@ -260,7 +266,7 @@ class Accumulator:
                 break
 
     def _close_safely(self, batch: Batch, now_ms: int) -> None:
-        """As `_close`; a fault is the batch's own."""
+        """Same as `_close`; notes a fault in the batch."""
         try:
             self._close(batch, now_ms)
         except Exception as fault:
@@ -268,7 +274,7 @@ class Accumulator:
 
     def _close(self, batch: Batch, now_ms: int) -> None:
         if self.sequences is not None:
-            self.sequences.assign(batch)
+            self.sequences.assign_sequence(batch)
         observed = batch.close(self.settings.level)
         if self._compresses:
             self.ratios.update_estimation(batch.topic, batch.codec, observed)
@@ -278,16 +284,17 @@ class Accumulator:
     # --- coming back --------------------------------------------------------------------------------------------------
 
     def reenqueue(self, batch: Batch, now_ms: int) -> None:
-        """Puts a batch that is to be sent again in front, or by its sequence.
+        """Puts a batch back into its queue, to be sent again: in front, or by its sequence.
 
-        The wait is drawn here, once. Kafka 3.9 draws at every look, so it may find a node ready and then drain nothing.
+        The backoff is drawn here, once. Kafka 3.9 draws at every check, so it may find a node ready and then drain
+        nothing.
         """
-        batch.begin_retry(now_ms)
+        batch.count_attempt(now_ms)
         batch.backoff_ms = self._backoff.delay_ms(batch.attempts)
         self._insert(batch)
 
-    def split(self, batch: Batch) -> int:
-        """Replaces a batch by its children, at the front of the queue; how many there are."""
+    def split_and_reenqueue(self, batch: Batch) -> int:
+        """Replaces a batch by its children, in front of the queue or by their sequences; returns their number."""
         self.ratios.reset_estimation(batch.topic, batch.codec, batch.observed_ratio)
         ratio = self.ratios.get(batch.topic, batch.codec)
         children = batch.split_into(self.settings.batch_size, ratio)
@@ -312,7 +319,7 @@ class Accumulator:
         queue.insert(at, batch)
 
     def take_overdue(self, now_ms: int) -> list[Batch]:
-        """Takes out the queued batches whose time is over, oldest first."""
+        """Removes and returns the queued batches past their delivery timeout, the oldest of a partition first."""
         found = []
         for queue in self._queues:
             over = list(_overdue_batches(queue, now_ms, self.settings.delivery_timeout_ms))
@@ -336,7 +343,7 @@ class Accumulator:
             self.memory.give_back(batch.memory_bytes)
 
     def take_all(self) -> list[Batch]:
-        """Empties the queues, for a forced end."""
+        """Empties the queues; returns all batches."""
         found: list[Batch] = []
         for queue in self._queues:
             found.extend(queue)
@@ -349,7 +356,7 @@ class Accumulator:
         return [batch for alive in self.live.values() for batch in alive if id(batch) not in known]
 
     def take_unsent(self) -> list[Batch]:
-        """Takes out the queued batches that no broker was ever sent, for a transaction that is aborted."""
+        """Removes and returns the queued batches that were never sent, for a transaction that is aborted."""
         found: list[Batch] = []
         for queue in self._queues:
             unsent = [batch for batch in queue if not batch.has_sequence]
@@ -363,11 +370,11 @@ class Accumulator:
         """The number of the newest batch."""
         return self._numbers
 
-    def newest_live(self, last_number: int) -> Batch | None:
-        """The newest batch up to that number that has not ended, or one of its children; None when all have."""
+    def find_newest_live(self, last_number: int) -> Batch | None:
+        """The newest batch up to that number that has not ended, or one of its children; None if all have ended."""
         for number in reversed(self.live):
             if number <= last_number:
-                # One that is done lies here only after a fault.
+                # A batch that is done is still here only after a fault.
                 for batch in self.live[number]:
                     if not batch.is_done:
                         return batch
@@ -375,7 +382,7 @@ class Accumulator:
 
 
 def _close_for_appends(batches: list[Batch]) -> list[Batch]:
-    """Closes batches that are about to fail for further records: a callback may send before the last has failed."""
+    """Closes batches that will fail for appends, since a callback may send records before all have failed."""
     for batch in batches:
         batch.buffer.full = True
     return batches
@@ -395,7 +402,7 @@ def _overdue_batches(queue: BatchQueue, now_ms: int, timeout_ms: int) -> Iterato
 
 
 def _creation_times_of_first(queue: BatchQueue) -> Iterator[int]:
-    """When the batches that came back, and the first one after them, were created."""
+    """When the batches that were put back, and the first one after them, were created."""
     for batch in queue:
         yield batch.created_ms
         if not batch.was_reenqueued:

@@ -1,16 +1,16 @@
-"""Idempotence: the producer's id and epoch, and for each partition the sequence numbers that are given and answered.
+"""Idempotence: the producer's id and epoch, and for each partition the sequence numbers assigned and acknowledged.
 
     next         the sequence of the next record; wraps from 2^31-1 to 0
-    last_acked   the highest sequence that a broker took
-    in_flight    batches with a sequence and no end, by sequence
+    last_acked   the highest sequence that a broker acknowledged
+    in_flight    batches with a sequence that have not ended, by sequence
 
-When something is lost for good the producer raises its own epoch (KIP-360) and numbers the partition from 0 again,
-with its batches in flight; other partitions follow once theirs are through. A batch keeps its numbers as long as it
-is on the wire, or may have been written: an answer, or a second try, is about the numbers that the broker was sent.
-Kafka 3.9 renumbers at once, and takes a late answer to the old numbers for one to the new numbers: the partition
-stalls. A batch that expired after it had been sent leaves its sequence unresolved: nothing new goes to that partition
-until the answers before it tell what happened.
-Source: Kafka 3.9, TransactionManager, TxnPartitionMap and TxnPartitionEntry.
+When a sequence is lost, the producer raises its own epoch (KIP-360) and numbers the partition from 0 again, with its
+batches in flight; other partitions follow once their batches in flight have ended. A batch keeps its numbers while it
+is on the wire or may have been written, since an answer, or another attempt, is about the numbers that were sent. Kafka
+3.9 renumbers at once and takes a late answer to the old numbers for one to the new numbers: the partition stalls. A
+batch that expires after it was sent leaves its sequence unresolved: nothing new is sent to that partition until the
+answers to earlier batches show what happened. Source: Kafka 3.9, TransactionManager, TxnPartitionMap and
+TxnPartitionEntry.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class ProducerIdAndEpoch:
     epoch: int = NO_PRODUCER_EPOCH
 
     @property
-    def valid(self) -> bool:
+    def is_valid(self) -> bool:
         return self.producer_id > NO_PRODUCER_ID
 
 
@@ -46,13 +46,13 @@ class _Partition:
 
 
 class SequenceNumbers:
-    """The table of one idempotent producer."""
+    """The sequence numbers of one idempotent producer."""
 
     def __init__(self) -> None:
         self.identity = ProducerIdAndEpoch()
         self.unresolved: dict[TopicPartition, int] = {}
         self._partitions: dict[TopicPartition, _Partition] = {}
-        self._to_rewrite: set[TopicPartition] = set()
+        self._to_renumber: set[TopicPartition] = set()
 
     def entry_of(self, topic_partition: TopicPartition) -> _Partition:
         entry = self._partitions.get(topic_partition)
@@ -61,55 +61,55 @@ class SequenceNumbers:
         return entry
 
     def set_producer_id_and_epoch(self, identity: ProducerIdAndEpoch) -> None:
-        """Takes a producer id from a coordinator; partitions that waited for it number their batches from 0 again."""
+        """Takes a new producer id; partitions that waited for it number their batches from 0 again."""
         self.identity = identity
-        self._rewrite(self._partitions_to_renumber())
+        self._renumber(self._partitions_to_renumber())
 
     def may_drain(self, batch: Batch) -> bool:
-        """Whether the batch at the head of its queue may go now."""
+        """Whether the first batch of a queue may be sent now."""
         key = batch.topic_partition
-        if not self.identity.valid:
+        if not self.identity.is_valid:
             return False
         entry = self.entry_of(key)
         if not batch.has_sequence:
             if entry.in_flight and (entry.identity != self.identity or self._must_end_before_new(entry.in_flight[0])):
                 return False
-            return key not in self.unresolved and key not in self._to_rewrite
-        if key in self._to_rewrite and not batch.may_be_written:
+            return key not in self.unresolved and key not in self._to_renumber
+        if key in self._to_renumber and not batch.may_be_written:
             return False
         return not entry.in_flight or entry.in_flight[0] is batch
 
     @staticmethod
     def _must_end_before_new(first: Batch) -> bool:
-        """Whether new batches wait for one that is sent again, since an earlier try may have been written.
+        """Whether new batches wait for a batch that is sent again, since an earlier attempt may have been written.
 
-        A broker knows the last five batches again. Kafka's client does not wait: after two bad answers to this batch,
-        and good ones to later batches, the broker does not know it any more; it gets a new epoch and is written twice.
+        A broker recognizes only the last five batches. Kafka's client does not wait: if this batch fails twice while
+        later ones succeed, the broker no longer recognizes it; it gets a new epoch and is written twice.
         """
         return first.in_retry and first.may_be_written
 
     def waits_for_first(self, batch: Batch) -> bool:
-        """Whether the partition's first batch under this id is still on its way.
+        """Whether the batch has to wait for the partition's first batch under this id.
 
-        A broker that knows nothing of a producer takes any sequence. So when it refuses the first batch for a moment
-        and takes the second one, they change places; Kafka's client runs into that.
+        A broker accepts any first sequence of a new producer. If it refused the first batch for a moment and took the
+        second one, their order would change; Kafka's client has that fault.
         """
         entry = self.entry_of(batch.topic_partition)
         return bool(entry.in_flight) and not batch.has_sequence and entry.known_id != self.identity.producer_id
 
-    def assign(self, batch: Batch) -> None:
-        """Gives a drained batch its sequence, unless it has one from an earlier try."""
+    def assign_sequence(self, batch: Batch) -> None:
+        """Gives a drained batch its sequence, unless it has one from an earlier attempt."""
         if batch.has_sequence:
             return
         entry = self.entry_of(batch.topic_partition)
         if entry.identity != self.identity and not entry.in_flight:
-            self._restart(entry)
-        batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
+            self._start_sequences_at_beginning(entry)
+        batch.set_producer_state(self.identity.producer_id, self.identity.epoch, entry.next)
         entry.next = next_sequence(entry.next, batch.count)
         self.add_in_flight_batch(batch)
 
     def add_in_flight_batch(self, batch: Batch) -> None:
-        """Puts a batch that has its sequence among those in flight, by sequence; a split puts its children there."""
+        """Adds a batch to those in flight, by its sequence; also for the children of a split."""
         in_flight = self.entry_of(batch.topic_partition).in_flight
         at = len(in_flight)
         while at and comes_before(batch, in_flight[at - 1]):
@@ -117,15 +117,15 @@ class SequenceNumbers:
         in_flight.insert(at, batch)
 
     def remove_in_flight_batch(self, batch: Batch) -> None:
-        """The batch has ended, or was split."""
+        """Removes a batch that has ended or was split."""
         in_flight = self.entry_of(batch.topic_partition).in_flight
         if batch in in_flight:
             in_flight.remove(batch)
 
     def acknowledge(self, batch: Batch, base_offset: int = -1) -> None:
-        """A broker has written the batch, at `base_offset` where that is known.
+        """Takes note that a broker has written the batch, at `base_offset` if that is known.
 
-        An expired batch may be answered after the epoch was raised: such an answer says nothing about the new epoch.
+        The answer to an expired batch may come after the epoch was raised; it says nothing about the new epoch.
         """
         entry = self.entry_of(batch.topic_partition)
         last = batch.last_sequence
@@ -138,56 +138,58 @@ class SequenceNumbers:
         self.remove_in_flight_batch(batch)
 
     def can_retry(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
-        """Whether to send it again after that answer; asks for a new epoch where nothing else helps."""
+        """Whether to send the batch again after that error; requests a new epoch if nothing else helps."""
         key = batch.topic_partition
         entry = self.entry_of(key)
         follows = batch.base_sequence == self._sequence_after(entry.last_acked)
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
-            return self._retry_unknown_id(batch, log_start_offset)
+            return self._can_retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if key not in self.unresolved and (batch.sequence_was_reset or not follows):
                 if self._was_overtaken(batch):
-                    self._to_rewrite.add(key)
+                    self._to_renumber.add(key)
                 return True
             if key not in self.unresolved or batch.base_sequence == self.unresolved[key]:
-                self._to_rewrite.add(key)
+                self._to_renumber.add(key)
             return True
         return code.retriable
 
     def _was_overtaken(self, batch: Batch) -> bool:
-        """Whether a broker that knew nothing of the producer took a later batch first, as brokers do.
+        """Whether a broker that did not know the producer took a later batch first.
 
         That happens when the first batch is split. Kafka 3.9 sends the children again until they expire.
         """
         last_acked = self.entry_of(batch.topic_partition).last_acked
         return last_acked != NO_SEQUENCE and 0 < (last_acked - batch.base_sequence) & MAX_INT32 < 1 << 30
 
-    def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
+    def _can_retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
         key = batch.topic_partition
         if log_start_offset == -1 or batch.sequence_was_reset:
             return True
-        self._to_rewrite.add(key)
+        self._to_renumber.add(key)
         return True
 
-    def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
-        """The batch has failed for good. `adjust`: the broker refused it, so later sequences must not leave a gap."""
+    def handle_failed_batch(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+        """Takes note of a failed batch. `adjust`: a broker refused it, so later sequences must not leave a gap."""
         self.remove_in_flight_batch(batch)
         if not batch.has_sequence:
             return
         lost = code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)
         if lost or adjust:
-            self._to_rewrite.add(batch.topic_partition)
+            self._to_renumber.add(batch.topic_partition)
 
-    def expire(self, batch: Batch) -> None:
-        """It may or may not have been written; of several, which expire in any order, the last sequence counts."""
+    def note_expired_batch(self, batch: Batch) -> None:
+        """Marks the sequence of an expired batch as unresolved: the batch may have been written. The last sequence
+        counts.
+        """
         if not batch.has_sequence:
             return
         key, following = batch.topic_partition, next_sequence(batch.base_sequence, batch.count)
         if (following - self.unresolved.get(key, following)) & MAX_INT32 < 1 << 30:
             self.unresolved[key] = following
 
-    def resolve(self) -> None:
-        """Releases partitions whose answers closed the gap; for the others asks for a new epoch."""
+    def resolve_sequences(self) -> None:
+        """Releases partitions whose expired batches were written after all; requests a new epoch for the others."""
         lost = []
         for key in list(self.unresolved):
             entry = self.entry_of(key)
@@ -196,11 +198,11 @@ class SequenceNumbers:
             del self.unresolved[key]
             if entry.next != self._sequence_after(entry.last_acked):
                 lost.append(key)
-        self._to_rewrite.update(lost)
+        self._to_renumber.update(lost)
 
-    def bump_when_due(self) -> None:
-        """Raises the epoch when a partition needs it; at the last epoch the id is given up, and a new one must come."""
-        if not self._to_rewrite or not self.identity.valid:
+    def bump_epoch_when_due(self) -> None:
+        """Raises the epoch if a partition needs it; at the last epoch drops the id, so that a new one is requested."""
+        if not self._to_renumber or not self.identity.is_valid:
             return
         settled = self._partitions_to_renumber()
         if any(self.entry_of(key).identity == self.identity for key in settled):
@@ -208,31 +210,31 @@ class SequenceNumbers:
                 self.identity = ProducerIdAndEpoch()
                 return
             self.identity = ProducerIdAndEpoch(self.identity.producer_id, self.identity.epoch + 1)
-        self._rewrite(settled)
+        self._renumber(settled)
 
     def _partitions_to_renumber(self) -> list[TopicPartition]:
         """The partitions to number from 0 again for which it is known what a broker has written.
 
-        Brokers write without gaps: when the first batch in flight was not written, no later one was.
+        Brokers write without gaps: if the first batch in flight was not written, no later one was.
         """
-        in_flight = {key: self.entry_of(key).in_flight for key in self._to_rewrite}
+        in_flight = {key: self.entry_of(key).in_flight for key in self._to_renumber}
         return [
             key
             for key, batches in in_flight.items()
             if not any(batch.is_on_wire for batch in batches) and not (batches and batches[0].may_be_written)
         ]
 
-    def _rewrite(self, keys: Iterable[TopicPartition]) -> None:
+    def _renumber(self, keys: Iterable[TopicPartition]) -> None:
         for key in keys:
-            self._restart(self.entry_of(key))
+            self._start_sequences_at_beginning(self.entry_of(key))
             self.unresolved.pop(key, None)
-            self._to_rewrite.discard(key)
+            self._to_renumber.discard(key)
 
-    def _restart(self, entry: _Partition) -> None:
-        """Counts from 0 under the identity of now, batches in flight first."""
+    def _start_sequences_at_beginning(self, entry: _Partition) -> None:
+        """Numbers the partition from 0 with the current identity, beginning with its batches in flight."""
         entry.identity, entry.next, entry.last_acked = self.identity, 0, NO_SEQUENCE
         for batch in entry.in_flight:
-            batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
+            batch.set_producer_state(self.identity.producer_id, self.identity.epoch, entry.next)
             entry.next = next_sequence(entry.next, batch.count)
 
     @staticmethod
@@ -241,5 +243,5 @@ class SequenceNumbers:
 
 
 def comes_before(one: Batch, other: Batch) -> bool:
-    """Whether a sequence comes before another one, over the wrap too: half of the range is ahead."""
+    """Whether the sequence of `one` comes before that of `other`, also across the wrap."""
     return 0 < (other.base_sequence - one.base_sequence) & MAX_INT32 < 1 << 30

@@ -3,8 +3,8 @@
 Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is the sum of the live windows over the time
 since the oldest of them began; while that is less than a window, the length of one is added to it, as in Kafka's Rate.
 
-What each request counts is only noted. The notes go into the windows when metrics are asked for, or before another note
-if there are MOST_NOTES or the first is a second old. MOST_NOTES is low, since some record has to wait meanwhile.
+A request only adds notes. They are added to the windows when metrics are read, or before another note if there are
+MOST_NOTES or the first one is a second old. MOST_NOTES is low because that delays the request being sent.
 """
 
 from collections import deque
@@ -18,11 +18,11 @@ NOTES_MS = 1000
 MOST_NOTES = 64
 
 Note = tuple[str, int, int, int, int, float]
-"""A batch that went into a request: topic, bytes, ms in the queue, bytes of its largest record, records, ratio."""
+"""A batch of a request: topic, bytes, ms in the queue, bytes of its largest record, records, ratio."""
 
 
 class SampledValues:
-    """Values of the last windows: [start, sum, count, max] each."""
+    """The values of the last windows, each [start, sum, count, max], and of all time."""
 
     __slots__ = ("_windows", "total", "total_count")
 
@@ -39,7 +39,7 @@ class SampledValues:
         self.add_sum(sum(values), len(values), max(values), now_ms)
 
     def add_sum(self, value: float, count: int, largest: float, now_ms: int) -> None:
-        """Counts what was added up already."""
+        """Adds `count` values whose sum is `value`."""
         windows = self._windows
         if not windows or now_ms - windows[-1][0] >= WINDOW_MS:
             windows.append([now_ms, 0.0, 0, float("-inf")])
@@ -53,12 +53,12 @@ class SampledValues:
         self.total += value
         self.total_count += count
 
-    def _live(self, now_ms: int) -> list[list[float]]:
+    def _live_windows(self, now_ms: int) -> list[list[float]]:
         return [window for window in self._windows if now_ms - window[0] < WINDOWS * WINDOW_MS]
 
     def rate(self, now_ms: int) -> float:
-        """Per second."""
-        live = self._live(now_ms)
+        """The sum per second."""
+        live = self._live_windows(now_ms)
         if not live:
             return 0.0
         elapsed_ms = now_ms - live[0][0]
@@ -67,12 +67,12 @@ class SampledValues:
         return sum(window[1] for window in live) * 1000 / elapsed_ms
 
     def average(self, now_ms: int) -> float:
-        live = self._live(now_ms)
+        live = self._live_windows(now_ms)
         count = sum(window[2] for window in live)
         return sum(window[1] for window in live) / count if count else float("nan")
 
     def maximum(self, now_ms: int) -> float:
-        return max((window[3] for window in self._live(now_ms)), default=float("nan"))
+        return max((window[3] for window in self._live_windows(now_ms)), default=float("nan"))
 
 
 AVERAGED = {
@@ -103,7 +103,7 @@ class _Series(dict[str, SampledValues]):
 
 
 class ProducerMetrics:
-    """What was counted; `gauges` are asked when metrics are."""
+    """Counts events of a producer. `gauges` are read when metrics are."""
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
@@ -119,7 +119,7 @@ class ProducerMetrics:
 
     @property
     def series(self) -> Mapping[str, SampledValues]:
-        """What was counted so far, by `AVERAGED`'s and `COUNTED`'s short names."""
+        """The counted values by their short names, such as those in `AVERAGED` and `COUNTED`."""
         self._move_notes_to_series()
         return self._series
 
@@ -151,7 +151,7 @@ class ProducerMetrics:
         self._noted_ms, self._noted_until_ms = now_ms, now_ms + NOTES_MS
 
     def _move_notes_to_series(self) -> None:
-        """Puts what was noted into the windows of its second."""
+        """Adds the notes to the windows, at the time of the first one."""
         now_ms, own = self._noted_ms, self._series
         if self._latencies:
             own["latency_ms"].add_all(self._latencies, now_ms)

@@ -4,7 +4,7 @@
     batch-split-rate                 kafka_producer_batch_split_rate{client_id="…"}                gauge
     byte-total of a topic            kafka_producer_topic_byte_total{client_id="…", topic="…"}     counter
 
-What was not measured yet is left out, where Kafka says NaN. All producers of a registry share its families.
+Values that were not measured yet, NaN in Kafka, are left out. All producers of a registry share its families.
 """
 
 import math
@@ -19,7 +19,7 @@ PREFIX, TOPIC_PREFIX = "kafka_producer_", "kafka_producer_topic_"
 
 
 class MeasuredProducer(Protocol):
-    """What is asked of a producer."""
+    """The part of a producer that the collector uses. `closed`: whether the producer was closed."""
 
     @property
     def client_id(self) -> str: ...
@@ -39,7 +39,7 @@ class PrometheusCollector(Collector):
         self._producers.add(producer)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: names are known once there is something to tell."""
+        """Nothing: names are only known once there are values."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -47,14 +47,16 @@ class PrometheusCollector(Collector):
         running = [producer for producer in self._producers if not producer.closed]
         for producer in sorted(running, key=lambda each: each.client_id):
             for name, value in producer.metrics().items():
-                _add(families, PREFIX, name, {"client_id": producer.client_id}, value)
+                _add_sample(families, PREFIX, name, {"client_id": producer.client_id}, value)
             for topic, values in producer.topic_metrics().items():
                 for name, value in values.items():
-                    _add(families, TOPIC_PREFIX, name, {"client_id": producer.client_id, "topic": topic}, value)
+                    _add_sample(families, TOPIC_PREFIX, name, {"client_id": producer.client_id, "topic": topic}, value)
         yield from families.values()
 
 
-def _add(families: dict[str, Metric], prefix: str, kafka_name: str, labels: dict[str, str], value: float) -> None:
+def _add_sample(
+    families: dict[str, Metric], prefix: str, kafka_name: str, labels: dict[str, str], value: float
+) -> None:
     if math.isnan(value):
         return
     name = prefix + kafka_name.replace("-", "_")

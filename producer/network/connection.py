@@ -26,7 +26,7 @@ from ...protocol.records.layout import MAX_INT32
 from ...protocol.records.record import Buffer
 from ..errors import AuthenticationFailed, ProducerError
 from ..sender.network_interface import NetworkAnswer
-from ..sender.produce_request_template import RequestTemplate, TemplateRequest
+from ..sender.produce_request_template import ProduceRequestTemplate, RequestFromTemplate
 from .login import Login
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
@@ -50,7 +50,7 @@ class _InFlight(NamedTuple):
     version: int
     sent_ms: int
     done: Callable[[NetworkAnswer], None]
-    template: RequestTemplate | None
+    template: ProduceRequestTemplate | None
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     @property
-    def oldest_ms(self) -> int | None:
+    def oldest_sent_ms(self) -> int | None:
         """When the oldest request without answer was sent."""
         return self._in_flight[0].sent_ms if self._in_flight else None
 
@@ -108,9 +108,9 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = correlation_id = (self._correlation_id + 1) & MAX_INT32
         self.used_ms = now_ms = self._now()
         template = None
-        if request.__class__ is TemplateRequest:
+        if request.__class__ is RequestFromTemplate:
             template, records = request
-            pieces = template.frame(correlation_id, records)
+            pieces = template.make_frame(correlation_id, records)
         else:
             encoded = encode_request(API[key], version, correlation_id, self._client_id, request)
             pieces = cast(list[Buffer], encoded)  # requests of a producer hold only bytes
@@ -173,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if isinstance(exc, ssl.SSLError) and not self.open:
-            self.fault = tls_fault(exc)
+            self.fault = make_tls_fault(exc)
         self._end()
 
     def pause_writing(self) -> None:
@@ -237,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         if sent.template is not None:
             response = sent.template.read_answer(sent.correlation_id, frame)
         if response is None:
-            response = _decode(sent, frame)
+            response = _decode_response(sent, frame)
         self._in_flight.popleft()
         self.used_ms = now_ms = self._now()
         sent.done(NetworkAnswer(response, None, now_ms - sent.sent_ms, alone))
@@ -255,12 +255,12 @@ class Connection(asyncio.BufferedProtocol):
         self._changed()
 
 
-def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
+def make_tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
     """What a failed handshake comes to."""
     return AuthenticationFailed(describe_handshake_fault(error), ErrorCode.NETWORK_EXCEPTION)
 
 
-def _decode(sent: _InFlight, frame: memoryview) -> Any:
+def _decode_response(sent: _InFlight, frame: memoryview) -> Any:
     """The response to that request. Raises: MalformedFrame."""
     version = sent.version
     if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:

@@ -22,7 +22,7 @@ from ..limited_log import LimitedLog
 from ..metadata import MAX_BROKERS
 from ..sender.network_interface import NetworkAnswer
 from ..settings import ProducerSettings
-from .connection import Connection, tls_fault
+from .connection import Connection, make_tls_fault
 
 MAX_NODES = 2 * MAX_BROKERS
 """Brokers whose connection, or why there is none, is kept; a cluster that renames its brokers grows to that."""
@@ -143,7 +143,7 @@ class Connections:
     def _flush_and_expire_one(self, connection: Connection, now_ms: int) -> int:
         """Writes what was sent, closes what waited or idled too long; how long until the next such moment."""
         connection.flush()
-        oldest_ms = connection.oldest_ms
+        oldest_ms = connection.oldest_sent_ms
         if oldest_ms is None and connection.good_until_ms is not None and now_ms >= connection.good_until_ms:
             connection.close()
             return 0
@@ -175,9 +175,9 @@ class Connections:
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
             if isinstance(fault, ssl.SSLError):
-                self.fault = self.fault or tls_fault(fault)
+                self.fault = self.fault or make_tls_fault(fault)
             self._begin_backoff(node)
-            self._note_failure(node, self._why_no_connection(fault))
+            self._note_failure(node, self._describe_connect_failure(fault))
         finally:
             timer.cancel()
             node.task = None
@@ -191,7 +191,7 @@ class Connections:
             self.fault = self.fault or connection.fault
             self._begin_backoff(node)
             if not (connection.was_open or self._is_closed):
-                self._note_failure(node, self._describe_failure_of(connection))
+                self._note_failure(node, self._describe_early_close(connection))
         elif connection is not None and connection.open:
             if node.failure:
                 host, port = node.address.host or "127.0.0.1", node.address.port
@@ -199,7 +199,7 @@ class Connections:
             node.failures, node.failure = 0, ""
         self._changed()
 
-    def _why_no_connection(self, fault: BaseException) -> str:
+    def _describe_connect_failure(self, fault: BaseException) -> str:
         if isinstance(fault, asyncio.CancelledError):
             return f"no answer within {self._settings.connect_timeout_ms} ms"
         hung_up = isinstance(fault, ConnectionResetError | ConnectionAbortedError)
@@ -210,7 +210,7 @@ class Connections:
             return os.strerror(number)  # asyncio has words of its own around it
         return str(fault) or type(fault).__name__
 
-    def _describe_failure_of(self, connection: Connection) -> str:
+    def _describe_early_close(self, connection: Connection) -> str:
         """Why a connection came to nothing, as far as one can tell."""
         if connection.fault is not None:
             return str(connection.fault)

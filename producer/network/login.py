@@ -14,7 +14,7 @@ from ..errors import AuthenticationFailed
 from ..sender.network_interface import NetworkAnswer
 
 
-class Carrier(Protocol):
+class LoginConnection(Protocol):
     """What a login asks of its connection."""
 
     def send(
@@ -30,7 +30,7 @@ class Login:
     """One login. `done` gets None and how long it is good for in ms (0: for ever), or why it failed."""
 
     def __init__(
-        self, sasl: SaslSettings, carrier: Carrier, done: Callable[[AuthenticationFailed | None, int], None]
+        self, sasl: SaslSettings, carrier: LoginConnection, done: Callable[[AuthenticationFailed | None, int], None]
     ) -> None:
         self._sasl, self._carrier, self._done = sasl, carrier, done
         self._asking: asyncio.Task[str] | None = None  # for a token

@@ -37,7 +37,7 @@ class CallSource:
         """The request to send now; None: nothing, or one is open."""
         raise NotImplementedError
 
-    def next_call_ms(self, now_ms: int) -> int:
+    def ms_to_next_call(self, now_ms: int) -> int:
         """How long until there may be one."""
         raise NotImplementedError
 
@@ -45,7 +45,7 @@ class CallSource:
         """The request of `next_call` is on its way."""
         raise NotImplementedError
 
-    def not_ready(self, now_ms: int) -> None:
+    def note_no_ready_node(self, now_ms: int) -> None:
         """No node for the request of `next_call` takes one now."""
 
     def note_unsupported_version(self, call: Call) -> None:

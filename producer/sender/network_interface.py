@@ -43,7 +43,7 @@ class NetworkClient(Protocol):
     ) -> None:
         """Sends; `done` is called once, later. Without `answered` that is when the request is written.
 
-        `request` is a message, or a Produce request as `TemplateRequest`; that may be answered by `BatchAnswer`.
+        `request` is a message, or a Produce request as `RequestFromTemplate`; that may be answered by `BatchAnswer`.
         """
 
     def flush_and_expire(self, now_ms: int) -> int:

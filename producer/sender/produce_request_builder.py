@@ -6,7 +6,7 @@ from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, T
 from ...protocol.records.record import Buffer
 from ..accumulator.producer_batch import Batch, TopicPartition
 from ..settings import ProducerSettings
-from .produce_request_template import SINCE_VERSION, RequestTemplate, TemplateRequest
+from .produce_request_template import SINCE_VERSION, ProduceRequestTemplate, RequestFromTemplate
 
 
 class ProduceRequestBuilder:
@@ -14,21 +14,23 @@ class ProduceRequestBuilder:
 
     def __init__(self, settings: ProducerSettings) -> None:
         self._settings = settings
-        self._templates: dict[tuple[int, TopicPartition], RequestTemplate] = {}
+        self._templates: dict[tuple[int, TopicPartition], ProduceRequestTemplate] = {}
 
-    def build(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | TemplateRequest:
+    def build(self, batches: Sequence[tuple[Batch, Buffer]], version: int) -> ProduceRequest | RequestFromTemplate:
         """The request that has these batches, at least one, each with its bytes."""
         if len(batches) > 1 or version < SINCE_VERSION:
-            return self._message(batches)
+            return self._make_message(batches)
         [(batch, records)] = batches
         key = version, batch.topic_partition
         template = self._templates.get(key)
         if template is None:
-            empty, client_id = self._message(()), self._settings.client_id
-            template = self._templates[key] = RequestTemplate(version, client_id, empty, batch.topic, batch.partition)
-        return TemplateRequest(template, records)
+            empty, client_id = self._make_message(()), self._settings.client_id
+            template = self._templates[key] = ProduceRequestTemplate(
+                version, client_id, empty, batch.topic, batch.partition
+            )
+        return RequestFromTemplate(template, records)
 
-    def _message(self, batches: Sequence[tuple[Batch, Buffer]]) -> ProduceRequest:
+    def _make_message(self, batches: Sequence[tuple[Batch, Buffer]]) -> ProduceRequest:
         topics: dict[str, list[PartitionProduceData]] = {}
         for batch, records in batches:
             part = PartitionProduceData(index=batch.partition, records=records)

@@ -42,7 +42,7 @@ class BatchAnswer(NamedTuple):
     throttle_ms: int
 
 
-class RequestTemplate:
+class ProduceRequestTemplate:
     """All requests of a producer in one version that have one batch for the partition."""
 
     __slots__ = ("_after", "_answer", "_before", "_between", "_flexible", "_kept_bytes", "_request", "_version")
@@ -51,12 +51,12 @@ class RequestTemplate:
         """`request` is without topics."""
         self._version, self._flexible = version, _SPEC.is_flexible(version)
         self._request = request, topic, partition
-        head, _, *tail = _join_pieces(encode_request(_SPEC, version, 0, client_id, self.request(_ONE)))
+        head, _, *tail = _join_pieces(encode_request(_SPEC, version, 0, client_id, self.make_message(_ONE)))
         self._before, self._after = head[_START.size : -1 if self._flexible else -_SIZE.size], tail
         self._kept_bytes = _START.size - SIZE_BYTES + len(self._before) + sum(map(len, tail))
         self._answer, self._between = _answer_layout(version, topic, partition)
 
-    def request(self, records: Buffer) -> ProduceRequest:
+    def make_message(self, records: Buffer) -> ProduceRequest:
         """The message that the frame is of."""
         like, topic, partition = self._request
         part = PartitionProduceData(index=partition, records=records)
@@ -67,7 +67,7 @@ class RequestTemplate:
             topic_data=[TopicProduceData(name=topic, partition_data=[part])],
         )
 
-    def frame(self, correlation_id: int, records: Buffer) -> list[Buffer]:
+    def make_frame(self, correlation_id: int, records: Buffer) -> list[Buffer]:
         """The pieces of the request with these records, which are not copied."""
         size = len(records)
         length = write_uvarint(size + 1) if self._flexible else _SIZE.pack(size)
@@ -85,10 +85,10 @@ class RequestTemplate:
         return BatchAnswer(base_offset, append_time, throttle_ms)
 
 
-class TemplateRequest(NamedTuple):
+class RequestFromTemplate(NamedTuple):
     """A Produce request of one batch: its template, and the records in it."""
 
-    template: RequestTemplate
+    template: ProduceRequestTemplate
     records: Buffer
 
 

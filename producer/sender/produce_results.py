@@ -36,7 +36,7 @@ TELL_NOT_WRITTEN = (
 """What a broker answers only to a batch that no earlier try has got written."""
 
 
-class Result(NamedTuple):
+class PartitionResult(NamedTuple):
     """One partition of an answer."""
 
     code: ErrorCode = ErrorCode.NONE
@@ -47,7 +47,7 @@ class Result(NamedTuple):
     record_errors: Sequence[BatchIndexAndErrorMessage] = ()
 
 
-class Results:
+class ProduceResultHandler:
     """Ends batches. It also keeps those in flight, by partition, in the order in which they were drained."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Results:
             else:
                 in_flight.append(batch)
 
-    def handle_failure(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
+    def handle_failure(self, batch: Batch, result: PartitionResult, magic: int, now_ms: int) -> None:
         """Handles an error for a batch that was sent in the format of that magic: splits, retries or fails it."""
         code = result.code
         if code in TELL_NOT_WRITTEN:
@@ -129,7 +129,7 @@ class Results:
         text = f"{batch.count} record(s) for {batch.topic}-{batch.partition} expired: {age_ms} ms since batch creation"
         self.fail(batch, Timeout(text))
         if batch.has_sequence and self._call_source is not None:
-            self._call_source.sequences.expire(batch)
+            self._call_source.sequences.note_expired_batch(batch)
 
     def fail(
         self,
@@ -144,7 +144,7 @@ class Results:
         if batch.is_done:
             return
         if self._call_source is not None:
-            self._call_source.sequences.fail(batch, error.code, adjust=adjust)
+            self._call_source.sequences.handle_failed_batch(batch, error.code, adjust=adjust)
             self._call_source.handle_failed_batch(error)
         try:
             self._accumulator.release(batch)
@@ -190,13 +190,13 @@ class Results:
         if self._call_source is not None:
             self._call_source.sequences.remove_in_flight_batch(batch)
         self._remove_in_flight(batch)
-        self._accumulator.split(batch)
+        self._accumulator.split_and_reenqueue(batch)
         self._meters.count("splits")
 
     def _can_split(self, batch: Batch, magic: int) -> bool:
         return batch.count > 1 and not batch.is_done and (magic >= CURRENT_MAGIC or batch.codec is not Codec.NONE)
 
-    def _can_retry(self, batch: Batch, result: Result, now_ms: int) -> bool:
+    def _can_retry(self, batch: Batch, result: PartitionResult, now_ms: int) -> bool:
         if batch.is_done or batch.is_expired(now_ms, self._settings.delivery_timeout_ms):
             return False
         if batch.attempts >= self._settings.retries:
@@ -205,7 +205,7 @@ class Results:
             return result.code.retriable
         return self._call_source.sequences.can_retry(batch, result.code, result.log_start_offset)
 
-    def _refuse(self, batch: Batch, result: Result) -> None:
+    def _refuse(self, batch: Batch, result: PartitionResult) -> None:
         where = f"{batch.topic}-{batch.partition}"
         detail = f": {make_printable(result.message)}" if result.message else ""
         error = error_of(
@@ -218,7 +218,7 @@ class Results:
         self.fail(batch, error, failures=failures, adjust=batch.attempts < self._settings.retries)
 
     @staticmethod
-    def _failures_by_record(result: Result) -> dict[int, ProducerError]:
+    def _failures_by_record(result: PartitionResult) -> dict[int, ProducerError]:
         alone = len(result.record_errors) == 1
         code = result.code if alone else ErrorCode.INVALID_RECORD
         why = result.message or result.code.name

@@ -25,18 +25,18 @@ class ProducerIdCallSource(CallSource):
         self._again_ms = 0
 
     def prepare(self) -> None:
-        self.sequences.resolve()
-        self.sequences.bump_when_due()
+        self.sequences.resolve_sequences()
+        self.sequences.bump_epoch_when_due()
 
     def next_call(self, now_ms: int) -> Call | None:
-        if self.sequences.identity.valid or self._asking or self.fatal or now_ms < self._again_ms:
+        if self.sequences.identity.is_valid or self._asking or self.fatal or now_ms < self._again_ms:
             return None
         return Call(
             key=ApiKey.INIT_PRODUCER_ID, request=self._request, done=lambda answer: self._take_producer_id(answer)
         )
 
-    def next_call_ms(self, now_ms: int) -> int:
-        if self.sequences.identity.valid or self._asking or self.fatal:
+    def ms_to_next_call(self, now_ms: int) -> int:
+        if self.sequences.identity.is_valid or self._asking or self.fatal:
             return 1 << 62
         return max(0, self._again_ms - now_ms)
 

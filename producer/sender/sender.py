@@ -28,7 +28,7 @@ from .call_source import CallSource
 from .network_interface import NetworkAnswer, NetworkClient
 from .produce_request_builder import ProduceRequestBuilder
 from .produce_request_template import BatchAnswer
-from .produce_results import Result, Results
+from .produce_results import PartitionResult, ProduceResultHandler
 from .wake_up import PAUSE_MS, WakeUp
 
 MAGIC_V2_SINCE, MAGIC_V1_SINCE, ZSTD_SINCE = 3, 2, 7
@@ -46,7 +46,7 @@ class Sender:
         metadata: Metadata,
         accumulator: Accumulator,
         appender: Appender,
-        results: Results,
+        results: ProduceResultHandler,
         link: NetworkClient,
         meters: ProducerMetrics,
         log: LimitedLog,
@@ -56,7 +56,12 @@ class Sender:
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
         self._appender, self._results, self._link, self._meters, self._log = appender, results, link, meters, log
-        self._call_source, self._now, self._wake, self._go = call_source, now, wake_up.set, wake_up.run_now
+        self._call_source, self._now, self._wake, self._go = (
+            call_source,
+            now,
+            wake_up.schedule_pass,
+            wake_up.run_pass_now,
+        )
         self._asking_metadata = False
         self._keeps_order = settings.max_in_flight == 1
         self._builder = ProduceRequestBuilder(settings)
@@ -116,7 +121,7 @@ class Sender:
         call_source.prepare()
         call = call_source.next_call(now_ms)
         if call is None:
-            return call_source.next_call_ms(now_ms)
+            return call_source.ms_to_next_call(now_ms)
         nodes = call.nodes or self._metadata.nodes or self._bootstrap
         for node_id in self._link.sort_by_load(nodes):
             if not self._link.ready(node_id, nodes[node_id], now_ms):
@@ -133,7 +138,7 @@ class Sender:
                 self._log.log_fault(f"sending {call.key.name}", fault)
                 done(NetworkAnswer(failure=ErrorCode.NETWORK_EXCEPTION))
             return 1 << 62
-        call_source.not_ready(now_ms)
+        call_source.note_no_ready_node(now_ms)
         return 1 << 62
 
     def _deliver_answer(self, done: Callable[[NetworkAnswer], None], answer: NetworkAnswer) -> None:
@@ -202,16 +207,16 @@ class Sender:
 
     def _can_drain(self, node_id: int, now_ms: int) -> bool:
         address = self._metadata.nodes[node_id]
-        can = not self._metadata_due(now_ms) and self._link.ready(node_id, address, now_ms)
+        can = not self._is_metadata_due(now_ms) and self._link.ready(node_id, address, now_ms)
         if not can and address in self._link.failures():
             self._metadata.request_update()  # it may lead no more
         if self._accumulator.watches_nodes:
-            self._accumulator.node_was_ready(node_id, now_ms, can_drain=can)
+            self._accumulator.update_node_latency_stats(node_id, now_ms, can_drain=can)
         return can
 
-    def _metadata_due(self, now_ms: int) -> bool:
+    def _is_metadata_due(self, now_ms: int) -> bool:
         """Kafka holds Produce requests back while a metadata request waits to be sent."""
-        return not self._asking_metadata and self._metadata.update_due_ms(now_ms) == 0
+        return not self._asking_metadata and self._metadata.ms_to_next_update(now_ms) == 0
 
     def _version_of_produce(self, node_id: int) -> int | None:
         spoken = self._link.versions(node_id)
@@ -227,7 +232,7 @@ class Sender:
         ]
         if version is None or not made:
             return
-        self._meters.count_request([_note(batch, len(records), now_ms) for batch, records in made], now_ms)
+        self._meters.count_request([_make_note(batch, len(records), now_ms) for batch, records in made], now_ms)
         sent = {batch.topic_partition: batch for batch, _ in made}
         done = partial(self._handle_produce_answer, sent, _magic_of_version(version))
         request = self._builder.build(made, version)
@@ -277,7 +282,7 @@ class Sender:
     def _handle_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: NetworkAnswer) -> None:
         now_ms = self._now()
         if answer.failure is not None:
-            failed = Result(code=answer.failure)
+            failed = PartitionResult(code=answer.failure)
             for batch in sent.values():
                 self._results.handle_failure(batch, failed, magic, now_ms)
         elif answer.response is None:
@@ -290,9 +295,9 @@ class Sender:
                 self._results.succeed(batch, base_offset, append_time)
         else:
             self._meters.count_answer(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
-            self._read_response(answer.response, sent, magic, now_ms)
+            self._handle_response(answer.response, sent, magic, now_ms)
 
-    def _read_response(
+    def _handle_response(
         self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int
     ) -> None:
         for topic in response.responses:
@@ -307,7 +312,7 @@ class Sender:
                     else:
                         self._results.succeed(batch, partition.base_offset, partition.log_append_time_ms)
         for batch in sent.values():
-            missing = Result(code=ErrorCode.NETWORK_EXCEPTION, message="the answer leaves the partition out")
+            missing = PartitionResult(code=ErrorCode.NETWORK_EXCEPTION, message="the answer leaves the partition out")
             self._results.handle_failure(batch, missing, magic, now_ms)
 
     def _learn_leader(self, batch: Batch, told: LeaderIdAndEpoch, response: ProduceResponse) -> None:
@@ -321,7 +326,7 @@ class Sender:
     def _send_metadata(self, now_ms: int) -> int:
         if self._asking_metadata:
             return 1 << 62
-        due_ms = self._metadata.update_due_ms(now_ms)
+        due_ms = self._metadata.ms_to_next_update(now_ms)
         if due_ms:
             return due_ms
         nodes = self._metadata.nodes or self._bootstrap
@@ -371,14 +376,14 @@ def _magic_of_version(version: int) -> int:
     return MAGIC_V1 if version >= MAGIC_V1_SINCE else MAGIC_V0
 
 
-def _note(batch: Batch, size_bytes: int, now_ms: int) -> Note:
+def _make_note(batch: Batch, size_bytes: int, now_ms: int) -> Note:
     buffer = batch.buffer
     queued_ms = now_ms - batch.created_ms
     return batch.topic, size_bytes, queued_ms, buffer.largest_bytes, buffer.count, batch.observed_ratio
 
 
-def _make_result(partition: PartitionProduceResponse) -> Result:
-    return Result(
+def _make_result(partition: PartitionProduceResponse) -> PartitionResult:
+    return PartitionResult(
         code=code_of(partition.error_code),
         base_offset=partition.base_offset,
         append_time=partition.log_append_time_ms,

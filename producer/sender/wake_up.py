@@ -29,20 +29,20 @@ class WakeUp:
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self.set()
+        self.schedule_pass()
 
     def stop(self) -> None:
         """No pass begins any more."""
         self._loop = None
         self._cancel_timer()
 
-    def set(self) -> None:
+    def schedule_pass(self) -> None:
         """Something happened: a pass is due at once."""
         if not self._scheduled and self._loop is not None:
             self._scheduled = True
             self._loop.call_soon(self._pass)
 
-    def run_now(self) -> None:
+    def run_pass_now(self) -> None:
         """Something happened that nothing follows: the pass is made here, which spares a turn of the loop."""
         self._scheduled = True
         self._pass()
@@ -58,7 +58,7 @@ class WakeUp:
             log.exception("a pass of the sender failed, the next one is in %d ms", PAUSE_MS)
             delay_ms = PAUSE_MS
         if delay_ms <= 0:
-            self.set()
+            self.schedule_pass()
         elif not self._scheduled:
             self._set_timer(now_ms + min(delay_ms, MAX_SLEEP_MS), now_ms)
 
@@ -71,7 +71,7 @@ class WakeUp:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self.set()
+        self.schedule_pass()
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

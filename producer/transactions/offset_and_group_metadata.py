@@ -37,7 +37,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 MAX_OFFSET: Final = 2**63 - 1
 
 
-def places_of(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+def normalize_offsets(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
     """The offsets by place. Raises: TypeError, ValueError for what no request can hold."""
     if not isinstance(offsets, Mapping):
         raise TypeError(f"offsets are a mapping of (topic, partition) to offset, found {type(offsets).__name__}")

@@ -65,7 +65,7 @@ Coordinator = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class TransactionalIdentity:
     """The producer as requests name it."""
 
     transactional_id: str
@@ -90,7 +90,7 @@ class TransactionRequest:
         self.again_ms = 0
         self.waits_since_ms: int | None = None
 
-    def build_request(self, version: int, owner: Owner) -> Any:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> Any:
         raise NotImplementedError
 
     def error_codes(self, response: Any) -> Iterable[ErrorCode]:
@@ -128,7 +128,7 @@ class FindCoordinator(TransactionRequest):
         self.wanted = wanted
         self.versions = (wanted[0], ANY_VERSION[1])
 
-    def build_request(self, version: int, owner: Owner) -> FindCoordinatorRequest:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> FindCoordinatorRequest:
         kind, name = self.wanted
         if version < 4:
             return FindCoordinatorRequest(key=name, key_type=kind)
@@ -162,7 +162,7 @@ class InitProducerId(TransactionRequest):
         # The last step of an abort, or the first of all.
         self.order = 4 if bump else 1
 
-    def build_request(self, version: int, owner: Owner) -> InitProducerIdRequest:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> InitProducerIdRequest:
         identity = owner.identity if self.bump else ProducerIdAndEpoch()
         return InitProducerIdRequest(
             transactional_id=owner.transactional_id,
@@ -188,7 +188,7 @@ class AddPartitions(TransactionRequest):
         super().__init__(coordinator)
         self.partitions = partitions
 
-    def build_request(self, version: int, owner: Owner) -> AddPartitionsToTxnRequest:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> AddPartitionsToTxnRequest:
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(self.partitions):
             topics.setdefault(topic, []).append(partition)
@@ -221,7 +221,7 @@ class AddOffsets(TransactionRequest):
         super().__init__(coordinator)
         self.offsets, self.group = offsets, group
 
-    def build_request(self, version: int, owner: Owner) -> AddOffsetsToTxnRequest:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> AddOffsetsToTxnRequest:
         return AddOffsetsToTxnRequest(
             transactional_id=owner.transactional_id,
             producer_id=owner.identity.producer_id,
@@ -253,7 +253,7 @@ class CommitOffsets(TransactionRequest):
         self.left, self.group = dict(added.offsets), added.group
         self.versions = (3, ANY_VERSION[1]) if self.group.names_a_member else ANY_VERSION
 
-    def build_request(self, version: int, owner: Owner) -> TxnOffsetCommitRequest:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> TxnOffsetCommitRequest:
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), place in self.left.items():
             item = TxnOffsetCommitRequestPartition(
@@ -296,7 +296,7 @@ class EndTxn(TransactionRequest):
         super().__init__(coordinator)
         self.commit = commit
 
-    def build_request(self, version: int, owner: Owner) -> EndTxnRequest:
+    def build_request(self, version: int, owner: TransactionalIdentity) -> EndTxnRequest:
         return EndTxnRequest(
             transactional_id=owner.transactional_id,
             producer_id=owner.identity.producer_id,

@@ -72,9 +72,9 @@ class TransactionStateMachine:
         self.state, self.error = target, error
 
     @property
-    def completing(self) -> bool:
+    def is_completing(self) -> bool:
         return self.state in COMPLETING
 
     @property
-    def failed(self) -> bool:
+    def has_error(self) -> bool:
         return self.state in ERRORS

@@ -30,8 +30,8 @@ from .requests import (
     EndTxn,
     FindCoordinator,
     InitProducerId,
-    Owner,
     RequestVerdict,
+    TransactionalIdentity,
     TransactionRequest,
 )
 from .state import TransactionManagerState, TransactionStateMachine
@@ -47,7 +47,7 @@ FIRST_ADD_BACKOFF_MS = 20
 class Batches(Protocol):
     """What the transactions need to know of the batches, and have done to them."""
 
-    def any_open(self) -> bool: ...
+    def has_open_batches(self) -> bool: ...
     def abort_unsent(self, error: ProducerError) -> None: ...
     def skip_linger(self, on: bool) -> None: ...
 
@@ -80,12 +80,12 @@ class TransactionManager(CallSource):
 
     def transition_to(self, state: TransactionManagerState, error: ProducerError | None = None) -> None:
         """Raises: WrongState where that step is not allowed."""
-        was = self.machine.completing
+        was = self.machine.is_completing
         self.machine.transition_to(state, error)
-        if was != self.machine.completing:
-            self.batches.skip_linger(self.machine.completing)
+        if was != self.machine.is_completing:
+            self.batches.skip_linger(self.machine.is_completing)
 
-    def add_no_more(self) -> None:
+    def drop_pending_additions(self) -> None:
         """Partitions that were not added yet stay out of the transaction, and offsets that were not taken yet.
 
         Kafka 3.9 asks for the offsets again until they are taken, which they never are for a topic that is not there.
@@ -93,9 +93,9 @@ class TransactionManager(CallSource):
         self._new.clear()
         for request in [request for request in self._queue if isinstance(request, CommitOffsets)]:
             self._queue.remove(request)
-            request.result.fail(self._abort_error())
+            request.result.fail(self._make_abort_error())
 
-    def _abort_error(self) -> TransactionAborted:
+    def _make_abort_error(self) -> TransactionAborted:
         return TransactionAborted(f"the transaction of {self._id} was aborted")
 
     def enter_fatal_error(self, error: ProducerError) -> None:
@@ -111,11 +111,11 @@ class TransactionManager(CallSource):
     def abort_unsent(self, error: ProducerError | None) -> None:
         """Fails what no broker has been sent yet."""
         self._aborting = True
-        self.batches.abort_unsent(error or self._abort_error())
+        self.batches.abort_unsent(error or self._make_abort_error())
         self._aborting = False
 
     def refusal(self) -> ProducerError | None:
-        if self.machine.failed:
+        if self.machine.has_error:
             return self.machine.error
         if self.machine.state is not TransactionManagerState.IN_TRANSACTION:
             raise WrongState(f"records need a transaction: the producer is {self.machine.state.name}")
@@ -154,7 +154,7 @@ class TransactionManager(CallSource):
             nodes=nodes,
         )
 
-    def next_call_ms(self, now_ms: int) -> int:
+    def ms_to_next_call(self, now_ms: int) -> int:
         if self._open is not None or not self._queue:
             return NEVER_MS
         again_ms = min(self._queue, key=_order).again_ms
@@ -166,7 +166,7 @@ class TransactionManager(CallSource):
         self._open.waits_since_ms = None
         self._queue.remove(self._head)
 
-    def not_ready(self, now_ms: int) -> None:
+    def note_no_ready_node(self, now_ms: int) -> None:
         """The node that the request is for takes none: after a while somebody else may coordinate."""
         request = self._head
         if request is None or request.coordinator is None:
@@ -195,7 +195,7 @@ class TransactionManager(CallSource):
         if error.code in FATAL_CODES:
             self.enter_fatal_error(error)
         else:
-            self._enter_error(error, bump=self._can_bump and not self.machine.completing, needs_bump=False)
+            self._enter_error(error, bump=self._can_bump and not self.machine.is_completing, needs_bump=False)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -203,9 +203,9 @@ class TransactionManager(CallSource):
         """The first that may go; those on the way to it that are of no use any more are ended."""
         while self._queue:
             request = min(self._queue, key=_order)
-            if isinstance(request, EndTxn) and self.batches.any_open():
+            if isinstance(request, EndTxn) and self.batches.has_open_batches():
                 return None
-            if self.machine.failed and not isinstance(request, FindCoordinator):
+            if self.machine.has_error and not isinstance(request, FindCoordinator):
                 self._queue.remove(request)
                 assert self.machine.error is not None
                 request.result.fail(self.machine.error)
@@ -223,7 +223,7 @@ class TransactionManager(CallSource):
         if isinstance(request, InitProducerId):
             self._can_bump = version >= BUMP_SINCE
         return request.build_request(
-            version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity)
+            version, TransactionalIdentity(self._id, self._settings.transaction_timeout_ms, self.sequences.identity)
         )
 
     def _handle_answer(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
@@ -244,7 +244,7 @@ class TransactionManager(CallSource):
 
     def _retry_request(self, request: TransactionRequest, code: ErrorCode, *, look_up: bool) -> None:
         if isinstance(request, CommitOffsets) and self.machine.state is TransactionManagerState.ABORTING:
-            request.result.fail(self._abort_error())
+            request.result.fail(self._make_abort_error())
             return
         if look_up and request.coordinator is not None:
             self._coordinators.pop(request.coordinator, None)
@@ -296,7 +296,7 @@ class TransactionManager(CallSource):
             case AddOffsets():
                 self._started = True
                 if self.machine.state is TransactionManagerState.ABORTING:
-                    request.result.fail(self._abort_error())
+                    request.result.fail(self._make_abort_error())
                 else:
                     self.enqueue(CommitOffsets(request))
                 return

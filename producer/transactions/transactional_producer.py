@@ -8,7 +8,7 @@ from ..accumulator.appender import Appender
 from ..accumulator.record_accumulator import Accumulator
 from ..errors import ProducerError, WrongState
 from ..metrics.metrics import ProducerMetrics
-from ..sender.produce_results import Results
+from ..sender.produce_results import ProduceResultHandler
 from .offset_and_group_metadata import GroupMetadata, Offsets
 from .state import TransactionManagerState
 from .transactions import Transactions
@@ -17,10 +17,10 @@ from .transactions import Transactions
 class OpenBatches:
     """The batches and the records before them, as transactions see them."""
 
-    def __init__(self, accumulator: Accumulator, appender: Appender, results: Results) -> None:
+    def __init__(self, accumulator: Accumulator, appender: Appender, results: ProduceResultHandler) -> None:
         self._accumulator, self._appender, self._results = accumulator, appender, results
 
-    def any_open(self) -> bool:
+    def has_open_batches(self) -> bool:
         """Whether a batch has not ended."""
         return bool(self._accumulator.live)
 
@@ -57,36 +57,38 @@ class TransactionCalls:
     async def init_transactions(self) -> None:
         """Once, before all others: takes the transactional id, ends what an earlier holder left open, and fences it."""
         with self._measure("txn-init"):
-            await self._ensure_transactions().init()
+            await self._get_transactions_in_own_loop().init()
 
     def begin_transaction(self) -> None:
         """From here on each record belongs to the transaction."""
         with self._measure("txn-begin"):
-            self._own().begin()
+            self._get_transactions().begin()
 
     async def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commits a consumer's offsets, each the next one to read, if and when the transaction commits."""
         with self._measure("txn-send-offsets"):
             metadata = GroupMetadata(group_id=group) if isinstance(group, str) else group
-            await self._ensure_transactions().send_offsets(offsets, metadata)
+            await self._get_transactions_in_own_loop().send_offsets(offsets, metadata)
 
     async def commit_transaction(self) -> None:
         """Sends what is left, and commits. Raises: what any of the transaction's records has failed with."""
-        transactions = self._ensure_transactions()
+        transactions = self._get_transactions_in_own_loop()
         with self._measure("txn-commit"):
-            while transactions.state is TransactionManagerState.IN_TRANSACTION and (waiting := self._appender.waiting):
+            while transactions.state is TransactionManagerState.IN_TRANSACTION and (
+                waiting := self._appender.waiting_records
+            ):
                 await waiting[0].delivery.accepted()
             await transactions.commit()
 
     async def abort_transaction(self) -> None:
         """Ends the transaction as if nothing had been sent; what was not sent yet fails with TransactionAborted."""
         with self._measure("txn-abort"):
-            await self._ensure_transactions().abort()
+            await self._get_transactions_in_own_loop().abort()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """A transaction that commits at the end of the block, and aborts when an exception leaves it."""
-        transactions = self._ensure_transactions()
+        transactions = self._get_transactions_in_own_loop()
         self.begin_transaction()
         try:
             yield
@@ -96,12 +98,12 @@ class TransactionCalls:
                 await transactions.abort()
             raise
 
-    def _ensure_transactions(self) -> Transactions:
-        transactions = self._own()
+    def _get_transactions_in_own_loop(self) -> Transactions:
+        transactions = self._get_transactions()
         self._ensure_own_loop()
         return transactions
 
-    def _own(self) -> Transactions:
+    def _get_transactions(self) -> Transactions:
         if self._transactions is None:
             raise WrongState("the producer has no transactional.id")
         if self._closed:

@@ -48,7 +48,7 @@ class TransactionalSequences(SequenceNumbers):
 
     def can_retry(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
-            return self._retry_unknown_id(batch, log_start_offset)
+            return self._can_retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             follows = batch.base_sequence == self._sequence_after(self.entry_of(batch.topic_partition).last_acked)
             waits = batch.sequence_was_reset or not follows
@@ -56,15 +56,15 @@ class TransactionalSequences(SequenceNumbers):
             return batch.topic_partition not in self.unresolved and waits and not self._was_overtaken(batch)
         return code.retriable
 
-    def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
+    def _can_retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
         if log_start_offset == NO_OFFSET or batch.sequence_was_reset:
             return True
         if self._acked_offsets.get(batch.topic_partition, NO_OFFSET) >= log_start_offset:
             return False
-        self._restart(self.entry_of(batch.topic_partition))
+        self._start_sequences_at_beginning(self.entry_of(batch.topic_partition))
         return True
 
-    def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+    def handle_failed_batch(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
         self.remove_in_flight_batch(batch)
         if not batch.has_sequence:
             return
@@ -81,7 +81,7 @@ class TransactionalSequences(SequenceNumbers):
         for batch in entry.in_flight:
             if comes_before(lost, batch):
                 lower = (batch.base_sequence - lost.count) & MAX_INT32
-                batch.set_producer(batch.producer_id, batch.producer_epoch, lower)
+                batch.set_producer_state(batch.producer_id, batch.producer_epoch, lower)
 
     def find_gap(self) -> bool:
         """Whether an expired batch left a gap that no answer can close any more. Releases partitions without one."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..awaited_result import AwaitedResult
 from ..clock import Clock
 from ..errors import ProducerError, WrongState
-from .offset_and_group_metadata import GroupMetadata, Offsets, places_of
+from .offset_and_group_metadata import GroupMetadata, Offsets, normalize_offsets
 from .requests import AddOffsets, EndTxn, InitProducerId
 from .state import TransactionManagerState
 from .transaction_manager import TransactionManager
@@ -31,11 +31,11 @@ class Transactions:
         return self._manager.machine.state
 
     @property
-    def ongoing(self) -> bool:
+    def is_ongoing(self) -> bool:
         """Whether there is a transaction that has not ended."""
         return (
             self.state in (TransactionManagerState.IN_TRANSACTION, TransactionManagerState.ABORTABLE_ERROR)
-            or self._manager.machine.completing
+            or self._manager.machine.is_completing
         )
 
     @property
@@ -62,7 +62,7 @@ class Transactions:
             return
         if not isinstance(group, GroupMetadata):
             raise TypeError(f"a group is its name or a GroupMetadata, found {type(group).__name__}")
-        result = self._manager.enqueue(AddOffsets(self._manager.own, places_of(offsets), group))
+        result = self._manager.enqueue(AddOffsets(self._manager.own, normalize_offsets(offsets), group))
         self._wake()
         await result.wait(self._clock, self._max_block_ms, call)
 
@@ -72,13 +72,13 @@ class Transactions:
     async def abort(self) -> None:
         await self._begin_or_repeat("abort_transaction", self._begin_abort)
 
-    async def end_open(self) -> None:
+    async def end_open_transaction(self) -> None:
         """Aborts what is open, for a producer that closes; what was committing goes on to its end."""
         try:
-            if self._pending is not None and self.ongoing:
+            if self._pending is not None and self.is_ongoing:
                 call, result = self._pending
                 await self._wait(call, result)
-            if self.ongoing:
+            if self.is_ongoing:
                 await self.abort()
         except ProducerError:
             # The transaction's timeout ends it at the coordinator.
@@ -99,7 +99,7 @@ class Transactions:
         if self.state is not TransactionManagerState.ABORTABLE_ERROR:
             self._ensure_no_error()
         manager.transition_to(TransactionManagerState.ABORTING)
-        manager.add_no_more()
+        manager.drop_pending_additions()
         manager.abort_unsent(error)
         ending = None if manager.unmapped else manager.enqueue(EndTxn(manager.own, commit=False))
         # A coordinator that has forgotten the producer takes no EndTxn, only a new start.
@@ -112,7 +112,7 @@ class Transactions:
             self._pending = (call, begin())
             self._wake()
         elif self._pending[0] != call:
-            raise self._pending_error(call)
+            raise self._make_pending_error(call)
         await self._wait(call, self._pending[1])
 
     async def _wait(self, call: str, result: AwaitedResult) -> None:
@@ -122,16 +122,16 @@ class Transactions:
             if result.ended:
                 self._pending = None
 
-    def _pending_error(self, call: str) -> WrongState:
+    def _make_pending_error(self, call: str) -> WrongState:
         assert self._pending is not None
         return WrongState(f"{self._pending[0]} did not end in time and has to be called again, not {call}")
 
     def _ensure_no_error(self) -> None:
-        if self._manager.machine.failed:
+        if self._manager.machine.has_error:
             assert self._manager.machine.error is not None
             raise self._manager.machine.error
 
     def _ensure_ready(self, call: str) -> None:
         if self._pending is not None:
-            raise self._pending_error(call)
+            raise self._make_pending_error(call)
         self._ensure_no_error()

@@ -49,7 +49,7 @@ class SimulatedProducer(Producer):
         self._given = around
         super().__init__(address, configs=settings)
 
-    def _dependencies(self) -> Dependencies:
+    def _make_dependencies(self) -> Dependencies:
         return self._given
 
 

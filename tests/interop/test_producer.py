@@ -35,7 +35,7 @@ async def write(address: str, topic: str, messages: list[Message], **settings: o
     link = settings.pop("link", Connections)
 
     class Linked(Producer):
-        def _dependencies(self) -> Dependencies:
+        def _make_dependencies(self) -> Dependencies:
             return Dependencies(link=link)  # type: ignore[arg-type]
 
     async with Linked(address, linger_ms=2, max_request_size=1 << 21, **settings) as producer:  # type: ignore[misc]
@@ -171,7 +171,7 @@ def test_batches_are_byte_for_byte_javas() -> None:
             assert batch.try_append(PendingRecord(None, key, value, encode_headers(headers), 1 << 20, delivery))
             records.append(Record(offset=offset, timestamp=timestamp, key=key, value=value, headers=headers))
         batch.close(None)
-        batch.set_producer(77, 3, 12345)
+        batch.set_producer_state(77, 3, 12345)
         java = kafka.build(records, producer_id=77, producer_epoch=3, base_sequence=12345)
         assert batch.to_bytes() == java
 

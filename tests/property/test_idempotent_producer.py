@@ -204,11 +204,11 @@ def test_no_record_is_lost_doubled_reordered_or_stalled(script: Script) -> None:
 
 
 def renumber_what_is_on_the_wire(sequences: SequenceNumbers) -> list[TopicPartition]:
-    return list(sequences._to_rewrite)
+    return list(sequences._to_renumber)
 
 
 def renumber_what_may_be_written(sequences: SequenceNumbers) -> list[TopicPartition]:
-    keys = sequences._to_rewrite
+    keys = sequences._to_renumber
     return [key for key in keys if not any(batch.is_on_wire for batch in sequences.entry_of(key).in_flight)]
 
 

@@ -108,18 +108,18 @@ class Player:
         self._now = Seen()
         assert stage.producer._call_source is not None
         self._sequences = stage.producer._call_source.sequences
-        self._bump_when_due = self._sequences.bump_when_due
+        self._bump_epoch_when_due = self._sequences.bump_epoch_when_due
         self._judge_overtaken = self._sequences._was_overtaken
         self._judge_must_end = self._sequences._must_end_before_new
-        self._sequences.bump_when_due = self._bump  # type: ignore[method-assign]
+        self._sequences.bump_epoch_when_due = self._bump  # type: ignore[method-assign]
         self._sequences._was_overtaken = self._was_overtaken  # type: ignore[method-assign]
         self._sequences._must_end_before_new = self._settles  # type: ignore[method-assign,assignment]
 
     def _bump(self) -> None:
-        identities = [self._sequences.entry_of(key).identity for key in self._sequences._to_rewrite]
+        identities = [self._sequences.entry_of(key).identity for key in self._sequences._to_renumber]
         if any(identity != self._sequences.identity for identity in identities):
             self._differs()  # another partition has raised the epoch since, and that one is new enough here
-        self._bump_when_due()
+        self._bump_epoch_when_due()
 
     def _settles(self, first: Batch) -> bool:
         found = self._judge_must_end(first)
@@ -165,7 +165,7 @@ class Player:
         self._note_differences()
 
     def _note_differences(self) -> None:
-        if self._sequences._to_rewrite:
+        if self._sequences._to_renumber:
             # A batch of an epoch that is given up is still on the wire, or may be in the log.
             self._differs(len(self.play.seen) - 1)
 

@@ -22,7 +22,7 @@ from stepdown.producer.clock import Clock
 from stepdown.producer.injected_dependencies import Dependencies
 from stepdown.producer.producer import Producer
 from stepdown.producer.sender.network_interface import NetworkAnswer, VersionRanges
-from stepdown.producer.sender.produce_request_template import TemplateRequest
+from stepdown.producer.sender.produce_request_template import RequestFromTemplate
 from stepdown.producer.settings import ProducerSettings
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode
@@ -168,8 +168,8 @@ class Cluster:
         *,
         answered: bool,
     ) -> None:
-        if isinstance(request, TemplateRequest):
-            request = request.template.request(request.records)
+        if isinstance(request, RequestFromTemplate):
+            request = request.template.make_message(request.records)
         asked = Asked(self, node_id, key, version, request, done, self.clock.now_ms())
         if key is ApiKey.PRODUCE and answered:
             self.open.append(asked)
@@ -304,7 +304,7 @@ async def producing(cluster_setup: Callable[[Cluster], object] | None = None, **
     )
 
     class Staged(Producer):
-        def _dependencies(self) -> Dependencies:
+        def _make_dependencies(self) -> Dependencies:
             return around
 
     producer = Staged("127.0.0.1:9092", **{"enable_idempotence": False} | settings)

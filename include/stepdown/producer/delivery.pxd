@@ -31,13 +31,13 @@ cdef class Delivery:
     cdef bint _listens
     cdef bint _cancelled
     cdef void _begin(self) noexcept
-    cpdef lie_in(self, batch, Py_ssize_t index)
+    cpdef enter_batch(self, batch, Py_ssize_t index)
     cdef RecordMetadata _make_metadata(self, long long partition, long long base_offset, long long append_time)
     cdef RecordMetadata _make_metadata_without_offset(self, long long partition)
     cdef _finish(self, RecordMetadata metadata, error)
-    cdef _tell(self)
+    cdef _wake_and_call_back(self)
     cdef _wake(self)
-    cdef _listen(self)
+    cdef _listen_to_batch(self)
     cdef bint _has_ended(self) except -1
     cdef _outcome(self)
     cdef Py_ssize_t _partition(self) except? -2

@@ -151,7 +151,7 @@ async def producing_hostile(
     around = Dependencies(clock=clock, link=link, draws=broker.draws, ratios=CompressionRatios())
 
     class Facing(Producer):
-        def _dependencies(self) -> Dependencies:
+        def _make_dependencies(self) -> Dependencies:
             return around
 
     producer = Facing("127.0.0.1:9", **settings)

@@ -52,7 +52,7 @@ LENGTHS = {
     "support/replication_mutations.py",
 }
 """Programs whose caller says for how long they go on."""
-ORDERED = {"unit/producer/test_loop_clock.py"}
+ORDERED = {"unit/producer/test_producer_clock.py"}
 """A clock is what is tested: it tells a time between two others."""
 MEASURED = {"p50_ms", "p95_ms", "p99_ms", "most_ms", "longest_ms", "waits_ms", "over_150_ms"}
 """What those programs find."""

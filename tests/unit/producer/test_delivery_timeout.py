@@ -95,7 +95,7 @@ async def test_batches_in_flight_fail_before_queued_ones_when_the_loop_stalled()
             stage.producer.send("t", b"x" * 90, callback=lambda m, e, index=index: ended.append(index))
         assert len(await stage.produced()) == 1
         stage.clock.now += 5000
-        stage.producer._wakeup.set()
+        stage.producer._wakeup.schedule_pass()
         await stage.advance()
         assert ended == [0, 1, 2]
 
@@ -112,7 +112,7 @@ async def test_what_a_callback_sends_again_gets_its_whole_time() -> None:
         await stage.advance(1000)
         assert expired.done() and [delivery.done() for delivery in again] == [False]
         stage.cluster.unready.clear()
-        stage.producer._wakeup.set()
+        stage.producer._wakeup.schedule_pass()
         [asked] = await stage.produced()
         assert asked.values() == [b"3"]
         asked.answer()

@@ -102,7 +102,7 @@ async def test_a_short_way_is_renewed_when_metadata_changed() -> None:
         [asked] = await stage.produced(5)
         asked.answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         await stage.advance(200)
-        assert not before.of_use
+        assert not before.is_current
         delivery = stage.producer.send("t", b"2")
         assert stage.producer._appender.fast_appends["t"] is not before
         while open_now := await stage.produced(5):

@@ -17,7 +17,7 @@ from stepdown.producer.accumulator.sequence_numbers import SequenceNumbers
 from stepdown.producer.metadata import Metadata
 from stepdown.producer.metrics.metrics import ProducerMetrics
 from stepdown.producer.sender.produce_request_builder import ProduceRequestBuilder
-from stepdown.producer.sender.produce_results import Results
+from stepdown.producer.sender.produce_results import ProduceResultHandler
 from stepdown.producer.sender.producer_id import ProducerIdCallSource
 from stepdown.producer.sender.sender import Sender
 from stepdown.protocol.errors import ErrorCode
@@ -34,7 +34,7 @@ PATH = (
     ProducerMetrics,
     Metadata,
     ProduceRequestBuilder,
-    Results,
+    ProduceResultHandler,
     ProducerIdCallSource,
     Sender,
     SequenceNumbers,
@@ -42,13 +42,13 @@ PATH = (
 # What a caller waits on by itself, and what catches the faults of all others.
 LEFT_OUT = {
     "Accumulator._close_safely",
-    "Appender._retry_safely",
+    "Appender._append_after_metadata_safely",
     "Appender._try_append_safely",
     "Appender.room",
     "Appender.topic",
     "Batch.wait_for_end",
-    "Results.fail_for_fault",
-    "Results._end_batch",
+    "ProduceResultHandler.fail_for_fault",
+    "ProduceResultHandler._end_batch",
     "Sender._handle_produce_answer",
     "Sender._deliver_answer",
     "Sender._handle_metadata",

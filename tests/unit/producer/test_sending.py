@@ -387,7 +387,7 @@ async def test_a_callback_that_sends_again_waits_for_its_own_end(why: str) -> No
         if why == "fault":
             stage.cluster.fault = ProducerError("no")
         for _ in range(20):
-            stage.producer._wakeup.set()
+            stage.producer._wakeup.schedule_pass()
             await stage.advance()
         assert [delivery.done() for delivery in sent] == [True] * 9
         assert all(later - before <= 2 for before, later in pairwise([1, *passes]))
@@ -421,7 +421,7 @@ async def test_a_topic_is_not_forgotten_while_records_wait_for_a_broker_or_for_t
             await stage.advance(1000)
         stage.cluster.unready.clear()
         stage.cluster.topics["t"] = 1
-        stage.producer._wakeup.set()
+        stage.producer._wakeup.schedule_pass()
         [asked] = await stage.produced(2000)
         asked.answer()
         assert (await delivery).offset == known

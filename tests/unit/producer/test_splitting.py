@@ -77,7 +77,7 @@ async def test_children_keep_the_time_and_use_no_retry_and_no_backoff() -> None:
         [asked] = await stage.produced(5)
         asked.answer(TOO_LARGE)
         [again] = await stage.produced()
-        child = deliveries[0].follow()
+        child = deliveries[0].find_batch()
         assert parent is not None and child is not None and child is not parent
         assert (child.created_ms, child.attempts, child.is_split_child) == (parent.created_ms, 0, True)
         again.answer()
@@ -125,7 +125,7 @@ async def test_a_child_holds_at_most_batch_size() -> None:
         deliveries = [stage.producer.send("t", b"%d" % i * 100) for i in range(20)]
         [asked, *_] = await stage.produced(5)
         asked.answer(TOO_LARGE)
-        held = [delivery.follow() for delivery in deliveries]
+        held = [delivery.find_batch() for delivery in deliveries]
         children = {id(batch): batch for batch in held if batch is not None and batch.is_split_child}
         assert len(children) > 2
         assert all(61 + child.buffer.size_bytes * 1.05 <= 1000 or child.count == 1 for child in children.values())
@@ -184,7 +184,7 @@ def test_children_continue_the_parents_sequence_and_wrap() -> None:
     for _ in range(3):
         assert batch.try_append(PendingRecord(None, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)))
     batch.close(None)
-    batch.set_producer(7, 1, 2**31 - 2)
+    batch.set_producer_state(7, 1, 2**31 - 2)
     children = batch.split_into(100, 1.0)
     assert [child.base_sequence for child in children] == [2**31 - 2, 2**31 - 1, 0]
     assert {(child.producer_id, child.producer_epoch) for child in children} == {(7, 1)}

@@ -609,7 +609,7 @@ async def test_a_coordinator_that_cannot_be_reached_is_looked_up_again() -> None
         commit = asyncio.ensure_future(stage.producer.commit_transaction())
         for _ in range(3):
             await stage.advance(600)
-            stage.producer._wakeup.set()
+            stage.producer._wakeup.schedule_pass()
         await during(stage, commit)
         assert coordinators.nodes[-1] == COORDINATOR + 1
 

@@ -197,7 +197,7 @@ async def test_a_login_that_fails_ends_every_record_now_and_later() -> None:
         lingering = stage.producer.send("t", b"v")
         stage.cluster.fault = AuthenticationFailed("no")
         waiting = stage.producer.send("unknown", b"v")
-        stage.producer._wakeup.set()
+        stage.producer._wakeup.schedule_pass()
         await stage.advance()
         later = stage.producer.send("t", b"v")
         await stage.advance()

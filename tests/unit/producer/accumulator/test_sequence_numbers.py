@@ -345,7 +345,7 @@ def test_sequences_wrap_to_zero() -> None:
     sequences.set_producer_id_and_epoch(ProducerIdAndEpoch(1, 0))
     sequences.entry_of(("t", 0)).next = 2**31 - 2
     one, two = batch(3), batch(1)
-    sequences.assign(one)
-    sequences.assign(two)
+    sequences.assign_sequence(one)
+    sequences.assign_sequence(two)
     assert (one.base_sequence, one.last_sequence, two.base_sequence) == (2**31 - 2, 0, 1)
     assert comes_before(one, two) and not comes_before(two, one)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from stepdown.producer.sender.produce_request_template import SINCE_VERSION, BatchAnswer, RequestTemplate
+from stepdown.producer.sender.produce_request_template import SINCE_VERSION, BatchAnswer, ProduceRequestTemplate
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_request, encode_response
 from stepdown.protocol.messages.produce import (
@@ -18,8 +18,8 @@ SPEC = API[ApiKey.PRODUCE]
 VERSIONS = range(SINCE_VERSION, SPEC.max_version + 1)
 
 
-def template(version: int, **fields: Any) -> RequestTemplate:
-    return RequestTemplate(version, "me", ProduceRequest(acks=-1, timeout_ms=30_000, **fields), "träger", 7)
+def template(version: int, **fields: Any) -> ProduceRequestTemplate:
+    return ProduceRequestTemplate(version, "me", ProduceRequest(acks=-1, timeout_ms=30_000, **fields), "träger", 7)
 
 
 def answer(version: int, throttle_ms: int = 3, topic: str = "träger", correlation_id: int = 9, **fields: Any) -> bytes:
@@ -36,16 +36,16 @@ def answer(version: int, throttle_ms: int = 3, topic: str = "träger", correlati
 def test_a_frame_is_what_the_schema_writes(version: int, size_bytes: int, transactional_id: str | None) -> None:
     kept, records = template(version, transactional_id=transactional_id), bytes(range(256)) * 400
     for correlation_id in (1, 1 << 30):
-        pieces = kept.frame(correlation_id, records[:size_bytes])
+        pieces = kept.make_frame(correlation_id, records[:size_bytes])
         assert all(map(len, pieces))  # an empty one keeps the transport of Python 3.12 busy for ever
         framed = b"".join(pieces)
-        written = encode_request(SPEC, version, correlation_id, "me", kept.request(records[:size_bytes]))
+        written = encode_request(SPEC, version, correlation_id, "me", kept.make_message(records[:size_bytes]))
         assert framed == b"".join(bytes(piece) for piece in written)
 
 
 def test_records_are_not_copied() -> None:
     records = memoryview(bytearray(1000))
-    assert template(11).frame(1, records)[1] is records
+    assert template(11).make_frame(1, records)[1] is records
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,7 +1,6 @@
 # cython: language_level=3
-"""The clock of producers that run: the event loop's timers, and a time that never goes backwards.
-
-Compiled by Cython, as each record asks it; uncompiled, the same file is the readable twin.
+"""The clock of producers outside of tests. Compiled by Cython, since each record asks for the time; uncompiled, the
+same file is the readable twin.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def _monotonic_ms() -> cython.longlong:
     return time.monotonic_ns() // 1_000_000
 
 
-class LoopClock:
-    """The clock of producers that run: the event loop's timers, and a time that never goes backwards."""
+class ProducerClock:
+    """`now_ms` is in ms since 1970 and never goes backwards; `call_later` uses the event loop's timers."""
 
     def __init__(self) -> None:
         self._start_ms = time.time_ns() // 1_000_000 - _monotonic_ms()

@@ -5,15 +5,15 @@ import time
 
 import pytest
 import stepdown.producer
-from stepdown.producer import loop_clock
+from stepdown.producer import producer_clock
 from stepdown.producer.clock import Clock
 from support.twin import load_twin
 
 
 @pytest.fixture(params=["compiled", "twin"])
 def clock(request: pytest.FixtureRequest) -> Clock:
-    module = loop_clock if request.param == "compiled" else load_twin("loop_clock", stepdown.producer)
-    made: Clock = module.LoopClock()
+    module = producer_clock if request.param == "compiled" else load_twin("producer_clock", stepdown.producer)
+    made: Clock = module.ProducerClock()
     return made
 
 

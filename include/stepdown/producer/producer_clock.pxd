@@ -1,9 +1,9 @@
-# The layout of producer/loop_clock.py in C.
+# The layout of producer/producer_clock.py in C.
 
 cimport cython
 
 
 @cython.final
-cdef class LoopClock:
+cdef class ProducerClock:
     cdef long long _start_ms
     cpdef long long now_ms(self) noexcept

@@ -1,4 +1,4 @@
-"""What Python sees of loop_clock.py, which is itself typed for Cython, which checks it."""
+"""What Python sees of producer_clock.py, which is itself typed for Cython, which checks it."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,6 @@ from .clock import Timer
 
 COMPILED: bool
 
-class LoopClock:
+class ProducerClock:
     def now_ms(self) -> int: ...
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
