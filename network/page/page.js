@@ -481,7 +481,7 @@ function showClients() {
     ['Latest', (row) => time(row.latest_ms)],
   ], found.rows, isFiltered ? 'There is no such client.' : 'No client has asked for anything yet.'), {}, 'Client id or address contains');
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements, make('p', { class: 'soft' },
-    'A client is an address, a principal, a client id and its software: all connections that have these in common are one row, and those that asked for versions alone are none.')));
+    'A client is an address, a principal, a client id and its software: all connections that have these in common are one row. A connection that has only asked for versions (ApiVersions) is not listed.')));
   return list.start();
 }
 
