@@ -125,7 +125,7 @@ async def test_no_round_and_no_scrape_walks_many_things_in_one_pass(
     async with filled_broker(tmp_path, clock) as broker:
         broker.turns.monotonic_s = lines.monotonic_s
         for family in broker.metrics.instruments._families:
-            most[family.name] = await most_lines_of(lines, family.read(broker.turns.begin()))
+            most[family.name] = await most_lines_of(lines, family.take_snapshot(broker.turns.begin()))
         for name, work in rounds.items():
             most[name] = await most_lines_of(lines, work())
     assert {name: count for name, count in most.items() if count > MOST_LINES} == {}

@@ -60,13 +60,13 @@ async def send_all(broker: Broker, listener: str, samples: list[bytes], count: i
 async def check_mutations(broker: Broker, caplog: pytest.LogCaptureFixture, count: int, seed: int) -> None:
     caplog.set_level("ERROR")
     let_in: list[object] = []
-    before = [admission._lift_restrictions for admission in broker._admissions.values()]
+    before = [admission._cancel_timer_and_unrestrict for admission in broker._admissions.values()]
     for admission in broker._admissions.values():
-        admission._lift_restrictions = lambda connection, timer: let_in.append(connection)  # type: ignore[method-assign]
+        admission._cancel_timer_and_unrestrict = lambda connection, timer: let_in.append(connection)  # type: ignore[method-assign]
     await send_all(broker, "SASL_PLAINTEXT", conversations(), count // 2, seed)
     await send_all(broker, "SASL_SSL", client_hellos(), count // 2, seed + 1)
     for admission, authenticated in zip(broker._admissions.values(), before, strict=True):
-        admission._lift_restrictions = authenticated  # type: ignore[method-assign]
+        admission._cancel_timer_and_unrestrict = authenticated  # type: ignore[method-assign]
     assert let_in == []
     assert caplog.text == ""
 

@@ -47,7 +47,7 @@ class Calls:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.most = self.all = self._now = 0
-        receive, open_record = TlsWire.try_receive, TlsRecords.open
+        receive, open_record = TlsWire.try_receive, TlsRecords.decrypt
 
         def count_call(wire: TlsWire, most_bytes: int) -> bytes | None:
             self._now = 0
@@ -62,7 +62,7 @@ class Calls:
             return open_record(records, data)
 
         patch.setattr(TlsWire, "try_receive", count_call)
-        patch.setattr(TlsRecords, "open", count_record)
+        patch.setattr(TlsRecords, "decrypt", count_record)
 
 
 @pytest.fixture
