@@ -17,6 +17,7 @@ from ..network.page.client_rows import ClientRows
 from ..network.page.durations import sum_durations
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
+from ..network.page.problem import Problem
 from ..network.turn import Turns
 from .addresses.broker_ports import BrokerPorts
 from .gateway_metrics import GatewayMetrics
@@ -24,7 +25,6 @@ from .upstream import Upstream
 
 Work = Callable[[Callable[[], Any]], Awaitable[Any]]
 MOST_PORTS = 100
-MOST_FAULTS = 10
 UPSTREAM_HELP = "upstream.bootstrap.servers, upstream.security.protocol, and the log of the gateway"
 LOGIN_HELP = "upstream.sasl.*, and what the cluster knows of that user"
 PORTS_HELP = "first.port, or addresses: single"
@@ -98,7 +98,7 @@ class PageViews:
         own = LOGIN_HELP if self.upstream.login_fault else UPSTREAM_HELP
         without = "broker without a port here" if len(ports) == 1 else "brokers without a port here"
         return [
-            {"what": what, "count": len(faults), "names": faults[:MOST_FAULTS], "help": advice, "view": ""}
+            Problem(what, advice).add_all(faults).document()
             for what, faults, advice in (
                 ("fault that keeps clients from the cluster", cluster, own),
                 (without, ports, PORTS_HELP),

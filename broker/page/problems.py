@@ -2,38 +2,16 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...network.loop_watch import OTHER
+from ...network.page.problem import Problem
 from ...network.turn import Turn
 from ...protocol.api import API, ApiKey
 from .fault_control import find_control_without_token
 
 if TYPE_CHECKING:
     from ..services import Services
-
-MOST_NAMES = 10
-
-
-@dataclass(slots=True)
-class Problem:
-    """Something that is wrong with `count` things, of which the first are named; `view` shows all of them."""
-
-    what: str
-    help: str
-    view: str = ""
-    count: int = 0
-    names: list[str] = field(default_factory=list)
-
-    def add(self, name: str, count: int = 1) -> None:
-        self.count += count
-        if len(self.names) < MOST_NAMES:
-            self.names.append(name)
-
-    def document(self) -> dict[str, Any]:
-        """As the overview shows it."""
-        return {"what": self.what, "count": self.count, "names": self.names, "help": self.help, "view": self.view}
 
 
 async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]]:

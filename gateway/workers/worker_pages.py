@@ -19,6 +19,7 @@ from ...network.page.client_rows import ClientRows
 from ...network.page.page_access import PageAccess
 from ...network.page.page_query import PageQuery
 from ...network.page.page_site import PageSite
+from ...network.page.problem import Problem
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, ErrorCode
 from ..gateway import health_page, unready_page
@@ -175,7 +176,7 @@ def _sum_durations_by_api(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, A
 
 def _make_problem(silent: list[str]) -> dict[str, Any]:
     what = "worker that takes connections and does not answer"
-    return {"what": what, "count": len(silent), "names": silent, "help": "kill -9: another one takes its place"}
+    return Problem(what, "kill -9: another one takes its place").add_all(silent).document()
 
 
 def _sum_memory_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
