@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -25,8 +26,11 @@ FOLDER = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     """Processes of tests have a folder for temporary files that goes with the tests: killed ones leave theirs there.
 
-    Workers of xdist have that of the process that starts them.
+    Workers of xdist have that of the process that starts them. ^C ends processes of tests also where the tests run in
+    the background of a shell, which has them ignore it: one waited for it without end.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         return
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays for who looks at failures
