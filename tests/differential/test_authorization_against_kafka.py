@@ -29,7 +29,7 @@ from stepdown.protocol.messages.offset_commit import (
 )
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.records.batch import RecordBatch
-from stepdown.storage.compaction.retained_records import without_records
+from stepdown.storage.compaction.record_filter import without_records
 from support.authorization_matrix import EVERYTHING, SUBJECT, Column, columns, random_column, set_rules
 from support.authorization_requests import (
     AS_A_BROKER,

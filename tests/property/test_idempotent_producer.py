@@ -240,7 +240,11 @@ def insert_in_front(accumulator: Accumulator, batch: Batch) -> None:
     accumulator._queues.of_partition(batch.topic, batch.partition).appendleft(batch)
 
 
-RESTART, MAY_DRAIN, HAND_OVER = SequenceNumbers._restart, SequenceNumbers.may_drain, Batch._pass_deliveries_to
+RESTART, MAY_DRAIN, HAND_OVER = (
+    SequenceNumbers._start_sequences_at_beginning,
+    SequenceNumbers.may_drain,
+    Batch._pass_deliveries_to,
+)
 TELL = produce_results.TELL_NOT_WRITTEN
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "what is on the wire is renumbered": (SequenceNumbers, "_partitions_to_renumber", renumber_what_is_on_the_wire),
@@ -253,11 +257,15 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
         *(produce_results, "TELL_NOT_WRITTEN"),
         (*TELL, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
     ),
-    "what expired is forgotten": (SequenceNumbers, "expire", lambda sequences, batch: None),
-    "a refused batch leaves a gap": (SequenceNumbers, "fail", leave_a_gap),
+    "what expired is forgotten": (SequenceNumbers, "note_expired_batch", lambda sequences, batch: None),
+    "a refused batch leaves a gap": (SequenceNumbers, "handle_failed_batch", leave_a_gap),
     "children have their parent's sequence": (Batch, "_pass_deliveries_to", hand_over_with_the_parents_sequence),
-    "a new epoch goes on counting": (SequenceNumbers, "_restart", restart_and_go_on_counting),
-    "a new epoch leaves those in flight as they were": (SequenceNumbers, "_restart", restart_without_those_in_flight),
+    "a new epoch goes on counting": (SequenceNumbers, "_start_sequences_at_beginning", restart_and_go_on_counting),
+    "a new epoch leaves those in flight as they were": (
+        SequenceNumbers,
+        "_start_sequences_at_beginning",
+        restart_without_those_in_flight,
+    ),
     "retries go in any order": (SequenceNumbers, "may_drain", drain_retries_in_any_order),
     "what comes back goes in front": (Accumulator, "_insert", insert_in_front),
     "the second batch does not wait for the first": (

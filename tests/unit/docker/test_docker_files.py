@@ -5,7 +5,7 @@ import re
 
 import pytest
 from stepdown.config import load
-from stepdown.config.sources.environment import key_of
+from stepdown.config.sources.environment import key_of_variable
 from stepdown.config.tables.all_keys import BROKER_KEYS
 from support.docker_files import DOCKER, compose_environment, dashboard, dockerfile, exec_form, image_environment
 
@@ -17,7 +17,7 @@ def test_a_broker_takes_the_settings_of_the_compose_file(file: str) -> None:
     loaded = load(None, image_environment() | compose_environment(file))
     assert loaded.warnings == ()
     for variable in compose_environment(file):
-        assert key_of(variable) in BROKER_KEYS
+        assert key_of_variable(variable) in BROKER_KEYS
 
 
 @pytest.mark.parametrize("file", COMPOSE_FILES)
