@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..broker.faults.request_hook import CLOSE, PASS, SILENCE, HookedRequest
-    from ..client.errors import KafkaError, NoAnswer
+    from ..client.errors import KafkaError, NoAnswer, Unreachable
     from .async_kafka import AsyncKafka
     from .control_client import ControlFailed
     from .kafka import Kafka
@@ -36,6 +36,7 @@ __all__ = [
     "Running",
     "RunningAsync",
     "TestRecord",
+    "Unreachable",
     "running",
     "running_async",
 ]
@@ -46,7 +47,7 @@ MODULES = {
     "Partition": ".partition",
     "TestRecord": ".record_comparison",
     **dict.fromkeys(("Running", "RunningAsync", "running", "running_async"), ".running_brokers"),
-    **dict.fromkeys(("KafkaError", "NoAnswer"), "..client.errors"),
+    **dict.fromkeys(("KafkaError", "NoAnswer", "Unreachable"), "..client.errors"),
     "ControlFailed": ".control_client",
     **dict.fromkeys(("CLOSE", "PASS", "SILENCE", "HookedRequest"), "..broker.faults.request_hook"),
 }

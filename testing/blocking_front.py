@@ -58,7 +58,8 @@ def _names_of_arguments(method: Callable[..., Any]) -> list[str]:
 def _suggest_argument(told: str, names: Sequence[str], args: Sequence[object]) -> str:
     """What may be meant by an argument that there is not, or by one without a name."""
     if unknown := search(r"unexpected keyword argument '(\w+)'", told):
-        return suggest_name(unknown[1], names)
+        by_position = [each for each in (unknown[1], f"{unknown[1]}s") if each in names]
+        return f"; {by_position[0]} have no name" if by_position else suggest_name(unknown[1], names)
     apis = [each for each in args if isinstance(each, str) and each in API_NAMES]
     return f": say api={apis[0]!r}" if apis and "api" in names else ""
 

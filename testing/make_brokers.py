@@ -13,7 +13,6 @@ from .record_comparison import as_setting
 
 DEFAULTS = {
     "group.initial.rebalance.delay.ms": "0",
-    "log.retention.check.interval.ms": "1000",  # what is too old is gone once the clock was moved on
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "stepdown.shutdown.grace.ms": "200",

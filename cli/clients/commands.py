@@ -116,7 +116,9 @@ def _read_log(path: Path) -> dict[str, Any]:
         raise CommandFailure(
             f"{path} has no request of a client in {log.lines} lines"
             + (f"; {log.examples[0]}" if log.examples else ""),
-            "Set the logger kafka.request.logger of the broker to DEBUG and pass the file that it writes.",
+            "It is the log of a Kafka 4: pass that of the Kafka before it, or ask a gateway in front of it with --http."
+            if log.dropped
+            else "Set the logger kafka.request.logger of the broker to DEBUG and pass the file that it writes.",
         )
     of_brokers = f", {log.requests_of_brokers} of brokers" if log.requests_of_brokers else ""
     print_error(f"{plural(log.requests, 'request')} of clients{of_brokers} in {log.lines} lines")

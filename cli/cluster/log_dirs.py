@@ -29,14 +29,19 @@ def log_dirs_command(
     """Show the log directories of all brokers, and what each partition takes there."""
     with connect_client(bootstrap, command_config) as client:
         found = _describe_directories(client, topics or [])
+    failed = [(each["directory"], each["error"], "") for each in found if each["error"]]
+    there = {row["topic"] for each in found for row in each["partitions"]}
+    missing = [(topic, "UNKNOWN_TOPIC_OR_PARTITION", "") for topic in topics or [] if topic not in there]
+    if not missing:
+        _print(found, as_json=as_json)
+    raise_failures(failed or missing, HINTS)
+
+
+def _print(found: list[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
         _print_directories(found)
-    failed = [(each["directory"], each["error"], "") for each in found if each["error"]]
-    there = {row["topic"] for each in found for row in each["partitions"]}
-    missing = [(topic, "UNKNOWN_TOPIC_OR_PARTITION", "") for topic in topics or [] if topic not in there]
-    raise_failures(failed or missing, HINTS)
 
 
 def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_groups
@@ -134,10 +135,14 @@ def reset_offsets(
     as_json: AsJson = False,
 ) -> None:
     """Change committed offsets of a group without members, of some topics or of all."""
+    from ...client.operations.groups import describe_groups
     from ...client.operations.offsets import commit_offsets, committed_offsets
 
     target = _parse_reset_target(to_earliest, to_latest, to_offset, by, to_time)
     with connect_client(bootstrap, command_config) as client:
+        (group,) = client.run(describe_groups([name]))
+        if group.members:
+            raise CommandFailure(f"group {name} has {plural(len(group.members), 'member')}", HINTS["UNKNOWN_MEMBER_ID"])
         before = client.run(committed_offsets(name))
         topic_partitions = _choose_partitions(client, topic, before)
         if not topic_partitions:
@@ -145,8 +150,8 @@ def reset_offsets(
             raise CommandFailure(f"group {name} has committed no offsets", hint)
         moved = _find_new_offsets(client, topic_partitions, before, target)
         outcomes = client.run(commit_offsets(name, moved)) if execute else []
-    _print_reset_offsets(name, before, moved, executed=execute, as_json=as_json)
     raise_failed_outcomes(outcomes, HINTS)
+    _print_reset_offsets(name, before, moved, executed=execute, as_json=as_json)
 
 
 # New offsets

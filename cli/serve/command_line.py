@@ -103,6 +103,7 @@ def make_parser() -> CommandParser:
         "stepdown serve --listen 127.0.0.1:9092 --log-dir ./data --http 127.0.0.1:9464",
         {f"--{key.replace('.', '-')}": f"{key} has no option of its own: -c {key}=VALUE" for key in BROKER_KEYS}
         | dict.fromkeys(("--port", "-p", "--host", "--bootstrap-server", "-b"), "its address is --listen HOST:PORT")
+        | {"--log-dirs": "did you mean --log-dir? It may be repeated."}
         | {"--workers": "a broker is one process; --brokers N makes a cluster of N"},
     )
     option = parser.add_argument

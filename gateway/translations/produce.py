@@ -50,6 +50,11 @@ class _ProduceSet:
     error: int = 0
     answer: PartitionProduceResponse | None = None
 
+    @property
+    def has_no_time(self) -> bool:
+        """Whether its messages without timestamps were stored so: the cluster has not set the time of its append."""
+        return not self.error and (self.answer is None or self.answer.log_append_time_ms < 0)
+
 
 Sets = dict[PartitionKey, list[_ProduceSet]]
 SentBatches = dict[PartitionKey, tuple[_ProduceSet, bytes]]
@@ -60,15 +65,16 @@ async def translate(call: TranslatedCall) -> ProduceResponse | None:
     request: ProduceRequest = call.request
     sets = await _collect_sets(call)
     await _convert_all(call, sets)
-    missing = 0
     async for key, named in call.turn.each(sets.items()):
         _refuse_sets_over_limit(named)
-        missing += sum(each.without_timestamp for each in named)
         if request.acks == 0:
             _close_on_refused_set(key, named)
+    throttle_ms = await _send_all(call, request, sets)
+    missing = 0
+    async for named in call.turn.each(sets.values()):
+        missing += sum(each.without_timestamp for each in named if each.has_no_time)
     if missing:
         call.count_loss(TIMESTAMPS, missing)
-    throttle_ms = await _send_all(call, request, sets)
     return None if request.acks == 0 else await _make_response(call, sets, throttle_ms)
 
 

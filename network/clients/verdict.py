@@ -66,7 +66,7 @@ def find_advice(verdicts: Iterable[Verdict], software: Software) -> str:
     """What to change if a verdict is *no*, or if the client has only asked for metadata; "" otherwise."""
     verdicts = list(verdicts)
     if any(verdict.because == (ONLY_LOOKED,) for verdict in verdicts):
-        return _LOOKED_MEND
+        return "" if software.is_own else _LOOKED_MEND
     if all(verdict.works is not Compatibility.NO for verdict in verdicts):
         return ""
     if software.is_own:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.broker.maintenance.log_maintenance import apply_retention
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.config import ConfigError, load
 from stepdown.config.keys.key import Key, Status
@@ -61,7 +62,7 @@ async def live(broker: Broker, name: str) -> None:
             assert answer.responses[0].partition_responses[0].error_code in ALLOWED_HERE
             broker.cluster.partition(name, 0).log.roll()
         await broker.cleaner.clean_all()
-        await broker._upkeep._delete_old_segments()
+        await apply_retention(broker)
         await broker._upkeep._flush()
         await broker._upkeep._tidy_logs()
         await broker._upkeep._expire_producers()

@@ -145,6 +145,18 @@ async def test_fetch_gives_what_the_broker_gives(tmp_path: Path, version: int, c
             assert (through.error_code, through.high_watermark) == (direct.error_code, direct.high_watermark)
 
 
+@pytest.mark.parametrize(("kind", "lost"), [("CreateTime", {"timestamps": 3}), ("LogAppendTime", {})])
+async def test_timestamps_that_the_cluster_sets_are_not_lost(tmp_path: Path, kind: str, lost: dict[str, int]) -> None:
+    """They were counted on, with the advice that had been followed."""
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        async with await stage.connect_to_broker() as own:
+            await create(own, "orders", message_timestamp_type=kind)
+        answer = await client.send(produce_request(build_batch(plain(3), magic=0)), 0)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+        (row,) = stage.gateway.clients.document()["clients"]
+    assert row["lost"] == lost
+
+
 async def test_zstd_that_a_client_cannot_read_is_counted_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

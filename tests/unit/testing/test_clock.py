@@ -67,6 +67,19 @@ def test_retention_removes_what_is_old() -> None:
         assert [record.value for record in kafka.records("t")] == [b"newer"]
 
 
+def test_retention_is_applied_when_the_clock_was_moved_and_not_after_it() -> None:
+    """A record outlived its time by five minutes; with a check each second one that a client stamped later was gone."""
+    with running(config={"log.retention.ms": 60_000}) as kafka:
+        kafka.produce("t", b"old")
+        kafka.clock.advance("61s")
+        assert kafka.records("t") == []
+        real_ms = kafka.clock.now_ms - 61_000
+        kafka.produce("t", b"stamped by the machine's clock", timestamp=real_ms)
+        assert [record.value for record in kafka.records("t")] == [b"stamped by the machine's clock"]
+        kafka.clock.advance("2s")
+        assert kafka.records("t") == []
+
+
 def test_a_paused_clock_stands_and_goes_on_from_there() -> None:
     with running() as kafka:
         kafka.clock.pause()

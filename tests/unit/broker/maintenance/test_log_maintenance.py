@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.maintenance.log_maintenance import SEGMENTS_A_STEP
+from stepdown.broker.maintenance.log_maintenance import SEGMENTS_A_STEP, apply_retention
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.storage.files.file_handle import FileHandle
 from stepdown.storage.log.log import Log
@@ -81,7 +81,7 @@ async def test_many_small_segments_are_deleted_some_at_a_time(tmp_path: Path, mo
         fill(log := await make_log(broker, "a"))
         segments = len(log.segments)
         assert segments > 2 * SEGMENTS_A_STEP
-        await broker._upkeep._delete_old_segments()
+        await apply_retention(broker)
         assert len(log.segments) == 1
     assert sum(taken) >= segments - 1
     assert max(taken) <= SEGMENTS_A_STEP

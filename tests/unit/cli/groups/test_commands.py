@@ -163,10 +163,12 @@ async def test_only_the_partitions_named_are_moved(groups: Groups, broker: Broke
     assert [broker.groups.fetch_offset("fresh", "t", partition).offset for partition in range(2)] == [10, 10]
 
 
-async def test_offsets_of_a_group_with_members_stay(groups: Groups, broker: Broker) -> None:
+@pytest.mark.parametrize("options", [(), ("--execute",), ("--execute", "--json")], ids=" ".join)
+async def test_offsets_of_a_group_with_members_stay(groups: Groups, broker: Broker, options: tuple[str, ...]) -> None:
+    """The table said "moved" and the JSON "executed" before the error, and that they would be without `--execute`."""
     await join(broker)
-    refused = await groups("reset-offsets", "busy", "-t", "t", "--to-latest", "--execute")
-    assert refused.exit_code == 1
+    refused = await groups("reset-offsets", "busy", "-t", "t", "--to-latest", *options)
+    assert (refused.exit_code, refused.stdout) == (1, "")
     assert "stop them first" in refused.stderr
 
 

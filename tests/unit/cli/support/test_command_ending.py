@@ -220,6 +220,8 @@ def test_a_command_by_another_name_is_told_which_there_are(words: str, told: str
         (("consume", "--max-messages", "1"), "No such option: --max-messages. Here it is --count."),
         (("produce", "--broker-list", "x"), "No such option: --broker-list. Here it is --bootstrap-server."),
         (("consume", "-t", "x"), "It takes TOPIC without an option: stepdown consume TOPIC."),
+        (("consume", "t", "--property", "print.key=true"), "Here it is --format."),
+        (("topics", "list", "--exclude-internal"), "internal topics are listed only with --internal"),
         (("topics", "--list"), "It is a command: stepdown topics list."),
         (("topics", "-b", "x:1", "list"), "It goes after the command: stepdown topics COMMAND -b."),
         (("groups", "describe", "--members"), "members and offsets are always shown"),

@@ -43,6 +43,12 @@ def test_what_an_old_client_sends_too_is_no_yes(asked: list[tuple[int, int]]) ->
     assert works_of(*asked) == {Compatibility.UNKNOWN}
 
 
+def test_commands_of_stepdown_that_only_list_topics_need_no_mending() -> None:
+    """They were told that they do not reach the address that they are given."""
+    verdicts = judge_by_release([(ApiKey.METADATA, 12)], Software("stepdown", "3.9", is_guess=True))
+    assert find_advice(verdicts, Software("stepdown", "3.9", is_guess=True)) == ""
+
+
 def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> None:
     """It was said of it that it had sent nothing that tells, as of a consumer that waits for its group."""
     looked = [(ApiKey.API_VERSIONS, 3), (ApiKey.SASL_HANDSHAKE, 1), (ApiKey.METADATA, 12)]
