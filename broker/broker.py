@@ -31,7 +31,6 @@ from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
 from .http.pages import page_access_of, page_site_of, pages_of, private_pages_of
 from .maintenance.log_cleaner import Cleaner
-from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
@@ -93,7 +92,6 @@ class Broker(Services):
         access = page_access_of(self, self._shared.lines)
         pages = pages_of(self, lambda: self.is_ready)
         self._http = HttpServer(pages, private_pages_of(self), access, site=page_site_of(state, access))
-        self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of, LogLineLimit(self.clock))
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
         self.cleaner = Cleaner(self, self.topics)
@@ -137,7 +135,7 @@ class Broker(Services):
         except BaseException:
             await self.stop()
             raise
-        self._upkeep.start()
+        self.maintenance.start()
         self.is_ready = True
         if OFFSETS_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.groups)
@@ -166,7 +164,7 @@ class Broker(Services):
         """Returns when everything acknowledged is on disk and the clean-shutdown mark is written."""
         self._server.stop_accepting()
         await self._end_work(self.settings.stepdown_shutdown_grace_ms)
-        await self._upkeep.stop()
+        await self.maintenance.stop()
         await self._stop_measures_and_http()
         self.topics.store.close()
         await self.run_in_worker(self.log_manager.shutdown)  # other brokers may share the loop
@@ -176,7 +174,7 @@ class Broker(Services):
         """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
         self._server.abort()
         await self._end_work(0)
-        await self._upkeep.abandon()
+        await self.maintenance.abandon()
         await self._stop_measures_and_http()
         self.workers.shutdown()
         self.log_manager.abandon()

@@ -12,6 +12,7 @@ from ..protocol.coordinator.partitioning import partition_of
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.files.files import Files
 from .core import Core
+from .maintenance.log_maintenance import LogMaintenance
 from .metadata.log_moves import LogMoves
 from .metadata.topic_rules import TRANSACTION_TOPIC
 from .metadata.topics import Topics
@@ -55,6 +56,7 @@ class Services(Core):
         self._is_stopping = False
         self.find_peer: Callable[[int], Services | None] = lambda _: None
         """Returns another broker of the cluster by its id; None where it cannot be reached."""
+        self.maintenance = LogMaintenance(self)
 
     def _make_authorizer(self) -> Acls | None:
         """Sets the authorizer and returns its ACLs; None where the settings name no authorizer."""

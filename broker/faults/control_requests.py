@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_names import parse_log_folder_name
-from ..maintenance.log_maintenance import apply_retention
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
@@ -301,7 +300,7 @@ class Control:
         await self.clock.advance(fields["by"])
         for node_id, broker in self._brokers.items():
             if node_id not in self._silenced:
-                await apply_retention(broker)
+                await broker.maintenance.apply_retention()
         return self._describe_time()
 
     async def _resume_clock(self, fields: Fields) -> Answer:

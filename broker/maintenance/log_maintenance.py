@@ -58,17 +58,6 @@ async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) ->
         await turn.next()
 
 
-async def apply_retention(core: "Core") -> None:
-    """Deletes segments by the retention settings; the log cleaner does that for compacted topics."""
-    turn = core.turns.begin()
-    for partition in core.cluster.each_local_partition():
-        which = partition.log
-        if which.fault is None and which.config.has_delete_policy and not which.config.is_compacted:
-            with core.rounds.catch_item_fault("retention", which.name):
-                await delete_old_segments(core, partition, turn)
-        await turn.next()
-
-
 class LogMaintenance:
     """Runs the periodic work of one broker."""
 
@@ -80,7 +69,7 @@ class LogMaintenance:
         settings, clock = self._core.settings, self._core.clock
         first_ms = settings.log_initial_task_delay_ms
         for name, work, interval_ms in (
-            ("retention", partial(apply_retention, self._core), settings.log_retention_check_interval_ms),
+            ("retention", self.apply_retention, settings.log_retention_check_interval_ms),
             ("flush", self._flush, settings.log_flush_scheduler_interval_ms),
             ("recovery point checkpoint", self._checkpoint_recovery, settings.log_flush_offset_checkpoint_interval_ms),
             ("log start checkpoint", self._checkpoint_starts, settings.log_flush_start_offset_checkpoint_interval_ms),
@@ -110,6 +99,16 @@ class LogMaintenance:
         for task in self._tasks:
             await task.stop()
         self._tasks.clear()
+
+    async def apply_retention(self) -> None:
+        """Deletes segments by the retention settings; the log cleaner does that for compacted topics."""
+        turn = self._core.turns.begin()
+        for partition in self._core.cluster.each_local_partition():
+            which = partition.log
+            if which.fault is None and which.config.has_delete_policy and not which.config.is_compacted:
+                with self._core.rounds.catch_item_fault("retention", which.name):
+                    await delete_old_segments(self._core, partition, turn)
+            await turn.next()
 
     async def _flush(self) -> None:
         turn = self._core.turns.begin()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.maintenance.log_maintenance import apply_retention
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.config import ConfigError, load
 from stepdown.config.keys.key import Key, Status
@@ -62,11 +61,11 @@ async def live(broker: Broker, name: str) -> None:
             assert answer.responses[0].partition_responses[0].error_code in ALLOWED_HERE
             broker.cluster.partition(name, 0).log.roll()
         await broker.cleaner.clean_all()
-        await apply_retention(broker)
-        await broker._upkeep._flush()
-        await broker._upkeep._tidy_logs()
-        await broker._upkeep._expire_producers()
-        await broker._upkeep._checkpoint_watermarks()
+        await broker.maintenance.apply_retention()
+        await broker.maintenance._flush()
+        await broker.maintenance._tidy_logs()
+        await broker.maintenance._expire_producers()
+        await broker.maintenance._checkpoint_watermarks()
         await broker.groups.expire_offsets()
         answer = await client.send(fetch, 4)
         assert answer.responses[0].partitions[0].error_code == ErrorCode.NONE

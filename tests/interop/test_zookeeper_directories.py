@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.maintenance.log_maintenance import apply_retention
 from stepdown.cli.topics.kafka_tool_output import ToolOutput
 from stepdown.protocol.errors import ApiError
 from support.clock import ManualClock
@@ -81,7 +80,7 @@ async def retain_and_clean(broker: Broker, clock: ManualClock, rounds: int, step
     """So many rounds of retention and of the cleaner, between which time moves."""
     for _ in range(rounds):
         clock.now += step_ms
-        await apply_retention(broker)
+        await broker.maintenance.apply_retention()
         await broker.cleaner.clean_all()
 
 

@@ -165,7 +165,7 @@ def test_the_rounds_of_the_broker_are_read() -> None:
         for name in periodic_methods(node)
     }
     assert read >= {
-        "_delete_old_segments",
+        "apply_retention",
         "_flush",
         "_tidy_logs",
         "_expire_producers",

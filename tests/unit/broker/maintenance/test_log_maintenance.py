@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.maintenance.log_maintenance import SEGMENTS_A_STEP, apply_retention
+from stepdown.broker.maintenance.log_maintenance import SEGMENTS_A_STEP
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.storage.files.file_handle import FileHandle
 from stepdown.storage.log.log import Log
@@ -53,7 +53,7 @@ async def test_a_log_that_is_deleted_while_others_are_flushed_disturbs_nobody(
             fill(log)
         await clock.advance(100)
         files.slow.set()
-        flush = asyncio.create_task(broker._upkeep._flush())
+        flush = asyncio.create_task(broker.maintenance._flush())
         assert await asyncio.to_thread(files.waits.wait, 10)
         assert not await broker.topics.delete(["b"])
         successor = await make_log(broker, "b") if is_made_again else None
@@ -81,7 +81,7 @@ async def test_many_small_segments_are_deleted_some_at_a_time(tmp_path: Path, mo
         fill(log := await make_log(broker, "a"))
         segments = len(log.segments)
         assert segments > 2 * SEGMENTS_A_STEP
-        await apply_retention(broker)
+        await broker.maintenance.apply_retention()
         assert len(log.segments) == 1
     assert sum(taken) >= segments - 1
     assert max(taken) <= SEGMENTS_A_STEP

@@ -139,7 +139,7 @@ async def test_flushing_goes_on(tmp_path: Path, break_one: Any) -> None:
             fill(broker, partition)
         break_one(Log, "plan_flush", lambda log: log.topic == FAULTY)
         clock.now += 100
-        await broker._upkeep._flush()
+        await broker.maintenance._flush()
         assert {name: each.log.recovery_point for name, each in partitions.items()} == {"a": 0, "b": 50, "c": 50}
         assert await faults(broker, "flush") == 1
     assert not (tmp_path / ".kafka_cleanshutdown").exists()  # all were closed, but for one
@@ -157,7 +157,7 @@ async def test_producers_expire_on(tmp_path: Path, break_one: Any) -> None:
         broken = partitions[FAULTY].log.producers.state
         break_one(ProducerStates, "expire", lambda state: state is broken)
         clock.now += 48 * HOUR_MS
-        await broker._upkeep._expire_producers()
+        await broker.maintenance._expire_producers()
         left = {name: len(each.log.producers.state.producers) for name, each in partitions.items()}
         assert left == {"a": 1, "b": 0, "c": 0}
         assert await faults(broker, "producer expiry") == 1

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.maintenance.log_maintenance import apply_retention
 from stepdown.broker.metadata.config_resources import (
     SettingsChangeRequest,
     alter_topic_settings,
@@ -63,7 +62,7 @@ async def retain_and_clean(broker: Broker, clock: ManualClock, rounds: int = 3) 
     """Lets retention and the cleaner have their turns, a year after the records were written."""
     clock.now = NOW + YEAR_MS
     for _ in range(rounds):
-        await apply_retention(broker)
+        await broker.maintenance.apply_retention()
         await broker.cleaner.clean_all()
         clock.now += 60_000
 
@@ -135,14 +134,14 @@ async def test_the_first_deletion_is_said_a_minute_before(
         clock.now = NOW + YEAR_MS
         for passed_ms in (0, 30_000, 59_999):
             clock.now = NOW + YEAR_MS + passed_ms
-            await apply_retention(broker)
+            await broker.maintenance.apply_retention()
             await broker.cleaner.clean_all()
             assert records_left(broker, "orders") == before
         (line,) = [each.getMessage() for each in caplog.records if "was taken over" in each.getMessage()]
         assert line.startswith("orders-0 was taken over; in a minute its first records are deleted: ")
         assert f"{before[1]} bytes: retention.ms=604800000" in line or "cleanup.policy=compact" in line
         clock.now += 1
-        await apply_retention(broker)
+        await broker.maintenance.apply_retention()
         await broker.cleaner.clean_all()
         assert records_left(broker, "orders") < before
 
@@ -168,19 +167,19 @@ async def test_a_restart_begins_the_minute_again(
             clock.now += YEAR_MS if number == 0 else 59_999
             for passed_ms in (0, 59_999):
                 clock.now += passed_ms
-                await apply_retention(broker)
+                await broker.maintenance.apply_retention()
                 await broker.cleaner.clean_all()
                 assert records_left(broker, "orders") == before
             assert len(notices(caplog)) == number + 1
             if number == 2:
                 clock.now += 1
-                await apply_retention(broker)
+                await broker.maintenance.apply_retention()
                 await broker.cleaner.clean_all()
                 assert records_left(broker, "orders") < before
             elif is_killed:
                 broker.stop = broker.kill  # type: ignore[method-assign]
     async with running_broker(tmp_path, clock=clock) as broker:
-        await apply_retention(broker)
+        await broker.maintenance.apply_retention()
         assert broker.first_deletion_delay._waiting == set()
     assert len(notices(caplog)) == 3
 

@@ -52,7 +52,7 @@ async def test_a_broker_deletes_what_the_preview_says(tmp_path: Path, policy: di
 
         assert log.segments.size_bytes == bytes_before, "a preview changes nothing"
         broker.topics.configure_topic("orders", configs)
-        await broker._upkeep._delete_old_segments()
+        await broker.maintenance.apply_retention()
         await broker.cleaner._delete_old_segments_of_compacted_logs()
         assert (log.log_start_offset, bytes_before - log.segments.size_bytes) == (
             found.deleted_by_retention,
