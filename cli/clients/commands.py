@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ clients = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 COLUMNS = ("client id", "address", "principal", "software", "requests", "Kafka 4", "because")
 STDIN = Path("-")
+MOST_NAMES = 5
 PIPE_COLUMNS = 160
 """Of the table where it is not on a terminal: reasons are long. What other programs read is `--csv` and `--json`."""
 
@@ -141,14 +143,22 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
         print_table(COLUMNS, [_cells_of_row(row) for row in rows], numeric=("requests",), most_columns=PIPE_COLUMNS)
         typer.echo()
     for mend in dict.fromkeys(row.mend for row in rows if row.mend):
-        names = [row.client_id or row.address for row in rows if row.mend == mend]
-        typer.echo(f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}: mend: {mend}")
+        names = _join_names(row for row in rows if row.mend == mend)
+        typer.echo(f"{names}: mend: {mend}")
+    for fields in dict.fromkeys(tuple(row.cannot_carry) for row in rows if row.cannot_carry):
+        names = _join_names(row for row in rows if tuple(row.cannot_carry) == fields)
+        typer.echo(f"{names}: not in its versions: {', '.join(fields)}")
     for row in rows:
         for what, count in row.lost.items():
             typer.echo(f"{row.client_id or row.address}: lost: {describe_loss(what, count)}")
     typer.echo(_describe_totals([row.works for row in rows]))
     if forgotten:
         typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")
+
+
+def _join_names(rows: Iterable[ClientRow]) -> str:
+    names = [row.client_id or row.address for row in rows]
+    return f"{', '.join(names[:MOST_NAMES])}{' …' if len(names) > MOST_NAMES else ''}"
 
 
 def _describe_totals(works: list[str]) -> str:

@@ -45,7 +45,7 @@ _LOOKED_MEND = (
     "if it is to write or read records, it does not reach the address that it is given: advertised.listeners of a "
     "broker, advertised.host and the ports of brokers of a gateway"
 )
-_OTHER_MEND = "a client library that knows Kafka 2.1 or later, and that is not told to speak as for an older broker"
+_OTHER_MEND = "a client library of Kafka 2.1 or later, without a setting that pins it to an older broker"
 
 
 @dataclass(frozen=True, slots=True)

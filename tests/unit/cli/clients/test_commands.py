@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stepdown.network.clients.client_report import ClientReport
 from stepdown.network.principal import ANONYMOUS
+from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
 from support.command import Finished, run_command
@@ -33,7 +34,7 @@ def test_the_table_says_who_works_and_why_not(log: Path) -> None:
         "3 clients: 1 works with Kafka 4 by what was seen, 1 does not work with Kafka 4 without a gateway, "
         "1 is not known yet" in done.stdout
     )
-    assert "kp, correlationId=7) (0, 9): mend: a client library that knows Kafka 2.1 or later" in done.stdout
+    assert "kp, correlationId=7) (0, 9): mend: a client library of Kafka 2.1 or later" in done.stdout
     assert "3 requests of clients in 4 lines" in done.stderr
     assert "1 request could not be read: line 4: " in done.stderr
 
@@ -159,10 +160,15 @@ def test_the_log_of_a_kafka_4_is_not_taken_for_all_that_was_asked() -> None:
 def test_what_is_lost_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the JSON had it."""
     report = ClientReport(10, round)
-    report.find("10.0.0.1", ANONYMOUS, "appliance").lost.update({"timestamps": 10, "segment lists": 1})
+    client = report.find("10.0.0.1", ANONYMOUS, "appliance")
+    client.lost.update({"timestamps": 10, "zstd": 1, "segment lists": 1})
+    client.count_request((ApiKey.FETCH, 3), 0.0)
     monkeypatch.setattr("stepdown.cli.clients.report_page.fetch_report", lambda *_: report.document())
     done = run_command("clients", "--http", "127.0.0.1:1")
-    assert done.stdout.splitlines()[-3:-1] == [
+    assert done.stdout.splitlines()[-5:-1] == [
+        "appliance: not in its versions: headers, zstd, whether a transaction was committed",
         "appliance: lost: timestamps (10): give its topics message.timestamp.type=LogAppendTime",
+        "appliance: lost: zstd, in fetches of a partition (1): set stepdown.downconversion.zstd=gzip where stepdown "
+        "runs, or have the producers use another codec",
         "appliance: lost: segment lists (1)",
     ]
