@@ -81,7 +81,7 @@ class FastAppend:
         delivery.value_size = -1 if value is None else len(value)
         delivery._begin()
         if self._queue:
-            if not self._enqueue(key, value, partition, headers, delivery, now_ms):
+            if not self._try_queue_for_memory(key, value, partition, headers, delivery, now_ms):
                 return None
         else:
             if not self._append(key, value, partition, headers, delivery):
@@ -133,7 +133,7 @@ class FastAppend:
             self._accumulator.end_choice_when_full(self._built_in, choice, self._view)
         return True
 
-    def _enqueue(
+    def _try_queue_for_memory(
         self,
         key: bytes | None,
         value: bytes | None,

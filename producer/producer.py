@@ -44,7 +44,7 @@ from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
 from .settings_typed_dict import Settings
 from .transactions.transaction_manager import TransactionManager
-from .transactions.transactional_producer import OpenBatches, TransactionCalls
+from .transactions.transactional_producer import OpenBatches, TransactionMethods
 from .transactions.transactions import Transactions
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("stepdown.producer")
 
 
-class Producer(FastSend, TransactionCalls):
+class Producer(FastSend, TransactionMethods):
     """An asyncio producer. Start and end it with `async with`, or with `start` and `close`, in one event loop.
 
     Settings go by Kafka's names with `_` for `.`, or as they are in `configs`. `ssl_context` takes the place of the

@@ -45,7 +45,7 @@ def release_of(name: str) -> str:
 
 
 def kafka_4_releases() -> tuple[str, ...]:
-    """Those of them that lack old versions: 4.0.0 and later."""
+    """The known releases without the old versions of requests: 4.0.0 and later."""
     return tuple(release for release in broker_releases() if release.startswith("4."))
 
 

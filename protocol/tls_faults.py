@@ -1,7 +1,7 @@
 """What OpenSSL means by a fault, in words for those who run clients and brokers.
 
 OpenSSL names an alert of the peer as if it were a fault of its own: SSLV3_ALERT_BAD_CERTIFICATE says that the peer does
-not take our certificate. Who checks a host's name and fails tells the other side no more than that.
+not take our certificate. A peer that misses its host's name in our certificate sends the same alert.
 """
 
 import ssl

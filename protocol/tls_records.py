@@ -22,7 +22,8 @@ RECORD_TYPES: Final = range(20, 24)
 MOST_WITHOUT_DATA: Final = 32
 """Records without data that a peer may send: a renewed key costs 11 to 60 µs."""
 DATA_BYTES_FOR_ANOTHER: Final = 4 * 1024
-"""After this many bytes of data one more is allowed: honest peers renew a key after gigabytes, and give two tickets."""
+"""For each 4 KiB of data a peer may send one more record without data. Honest peers need far fewer: they
+renew a key after gigabytes, and send two session tickets."""
 CHUNK_BYTES: Final = 32 * 1024
 """Of data, sealed in one call; the connections of a loop keep memory for one of them."""
 SCRATCH_BYTES: Final = 64 * 1024

@@ -45,7 +45,7 @@ class Batch:
     `buffer` holds the records until the bytes are made, then their count and sizes; `append` is its method.
     `listeners`: the deliveries that are awaited or have a callback. `children`: have the records after a split, in
     order.
-    `sequence_was_reset`: it got other numbers since it was sent last, so an answer is about the former ones.
+    `sequence_was_reset`: it got new sequence numbers after it was last sent; an answer is about the old ones.
     `is_on_wire`: it was sent, and the request has not ended. `may_be_written`: it was sent, and no broker has said that
     it was not written.
     `observed_ratio`: compressed over uncompressed bytes, once the bytes are made. `fault`: why they could not be made.

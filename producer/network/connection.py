@@ -56,8 +56,9 @@ class _InFlight(NamedTuple):
 class Connection(asyncio.BufferedProtocol):
     """`changed` is called when it opens, closes, or can take requests again.
 
-    `was_open`: requests could be sent. `ending`: what requests in flight end with, once it is closed. `fault`: why it
-    would be closed again each time. `good_until_ms`: when its login ends, None for never.
+    `was_open`: requests could be sent. `ending`: what requests in flight end with, once it is closed. `fault`: an
+    error of TLS or the login, which another connection would meet, too. `good_until_ms`: when its login ends, None for
+    never.
     """
 
     def __init__(

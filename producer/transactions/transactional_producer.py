@@ -35,11 +35,11 @@ class OpenBatches:
         self._accumulator.flushes += 1 if on else -1
 
 
-class TransactionCalls:
+class TransactionMethods:
     """What `Producer` inherits; without `transactional.id` every call raises WrongState.
 
-    Each call waits for `max.block.ms`, and raises Timeout then: it has to be made again, before any other. After an
-    error within a transaction `abort_transaction` is the way out, unless the producer is at its end.
+    Each coroutine waits for `max.block.ms` at most, then raises Timeout: call it again, before any other. After an
+    error within a transaction call `abort_transaction`, unless the error is fatal for the producer.
     """
 
     meters: ProducerMetrics

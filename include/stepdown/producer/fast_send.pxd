@@ -28,7 +28,7 @@ cdef class FastAppend:
     )
     cdef bint _append(self, bytes key, bytes value, partition, bytes headers, Delivery delivery) except -1
     cdef bint _append_sticky(self, bytes key, bytes value, bytes headers, Delivery delivery) except -1
-    cdef bint _enqueue(
+    cdef bint _try_queue_for_memory(
         self, bytes key, bytes value, partition, bytes headers, Delivery delivery, long long now_ms
     ) except -1
 

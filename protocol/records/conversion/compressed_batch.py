@@ -55,7 +55,8 @@ MOST_OPENED_IN_ALL = cython.declare(cython.Py_ssize_t, MAX_OPENED_BYTES)
 
 
 class CompressedBatchLoop:
-    """A thread's buffers and loop: fresh ones cost more, in page faults, than the conversion.
+    """The conversion loop of one thread. Its buffers are used again: the page faults of new ones would cost more than
+    the conversion.
 
     source, size, at              the stored batches, their size, the position that conversion has reached
     sink, room, end               the output buffer, its size, how much of it is filled
@@ -270,7 +271,7 @@ class CompressedBatchLoop:
         if opened is None:
             return NO_ROOM
         self.opened_left -= max(len(opened), LEAST_OPENED)
-        status = self.convert_content(opened)
+        status = self.convert_decompressed(opened)
         if status != DONE:
             return status
         if down.kept:
@@ -280,7 +281,7 @@ class CompressedBatchLoop:
         self.at = self.behind
         return DONE
 
-    def convert_content(self, opened: object) -> cython.int:
+    def convert_decompressed(self, opened: object) -> cython.int:
         """As `convert_records`, for records that a library decompressed."""
         data: cython.const[cython.uchar][::1] = opened
         size: cython.Py_ssize_t = len(data)

@@ -44,13 +44,13 @@ COMPILED: bool = cython.compiled
 class MessageStream(Stream):
     """A stream that becomes messages; their checksums are written after each piece of the stream."""
 
-    def take_without_checksums(self, item: Item) -> cython.int:
+    def write_without_checksums(self, item: Item) -> cython.int:
         """Writes all whole messages without their checksums; returns a run status."""
         return DONE
 
     def take_whole(self, item: Item) -> cython.int:
         start: cython.Py_ssize_t = self.written
-        status: cython.int = self.take_without_checksums(item)
+        status: cython.int = self.write_without_checksums(item)
         put_checksums(self.sink, start, self.written)
         return status
 
@@ -115,7 +115,7 @@ class RecordsDown(MessageStream):
             self.newest = timestamp
         return DONE
 
-    def take_without_checksums(self, item: Item) -> cython.int:
+    def write_without_checksums(self, item: Item) -> cython.int:
         timestamp: cython.longlong
         takes: cython.longlong
         size: cython.Py_ssize_t
@@ -203,7 +203,7 @@ class MessagesDown(MessageStream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def take_without_checksums(self, item: Item) -> cython.int:
+    def write_without_checksums(self, item: Item) -> cython.int:
         takes: cython.longlong
         size: cython.Py_ssize_t
         status: cython.int

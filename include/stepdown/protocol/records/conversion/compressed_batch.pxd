@@ -48,5 +48,5 @@ cdef class CompressedBatchLoop:
     cdef int convert_records(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void finish_wrapper(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
     cdef int convert_with_library(self, object source, object out) except -1
-    cdef int convert_content(self, object opened) except -1
+    cdef int convert_decompressed(self, object opened) except -1
     cdef int convert_by_blocks(self, RecordsDown down, Item item, int codec) noexcept nogil
