@@ -203,9 +203,9 @@ class Broker(Services):
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
-        from ..network.admission.listener_admission import SharedByListeners
+        from ..network.admission.listener_admission import SharedByListenerAdmissions
 
-        shared = SharedByListeners(
+        shared = SharedByListenerAdmissions(
             self.metrics.failed_authentications,
             partial(RequestMeter, self.metrics),
             self.clock,

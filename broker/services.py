@@ -1,6 +1,6 @@
 """What the handlers of one broker work with: the core, the topics and the two coordinators.
 
-`Broker` adds start and stop, which no room below uses.
+`Broker` adds start and stop, which handlers do not call.
 """
 
 from collections.abc import Callable

@@ -91,7 +91,7 @@ class ClusterWatch:
             self._metrics.upstream_failures.of("bootstrap").add()
             return str(fault)
         upstream.note_answer()
-        self._ports.open_missing(upstream.alive or upstream.brokers)
+        self._ports.retry_failed(upstream.alive or upstream.brokers)
         return ""
 
     async def _keep_refreshing(self, told: asyncio.Future[str]) -> None:

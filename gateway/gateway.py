@@ -275,9 +275,9 @@ class Gateway:
         security = self.settings.network.listener_security[LISTENER]
         if security == ListenerSecurity():
             return
-        from ..network.admission.listener_admission import SharedByListeners
+        from ..network.admission.listener_admission import SharedByListenerAdmissions
 
-        shared = SharedByListeners(
+        shared = SharedByListenerAdmissions(
             self.metrics.failed_authentications,
             lambda name, version: self.metrics.meter_of(36, version, version),
             self.clock,
@@ -398,7 +398,7 @@ class Gateway:
         """The HTTP server, with the page for people if the settings enable it."""
         access = self._make_page_access()
         return HttpServer(
-            {"/metrics": self._make_metrics_page(), "/healthz": health_page, "/readyz": self.show_ready},
+            {"/metrics": self._make_metrics_page(), "/healthz": health_page, "/readyz": self.readiness_page},
             {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
             access,
             site=PageSite(self.views.views_by_name, access) if self.settings.network.stepdown_page_enabled else None,
@@ -421,7 +421,7 @@ class Gateway:
             answer_memory=self._answer_memory,
             find_address=lambda: self.address,
             count_connections=lambda: sum(self._connections.values()),
-            ready=self.show_ready,
+            ready=self.readiness_page,
             find_cluster_fault=self.cluster_watch.find_fault,
             work=self._workers.run,
             started_ms=self.clock.now_ms(),
@@ -432,7 +432,7 @@ class Gateway:
             self.metrics.instruments, self._turns, lambda work, value: self._workers.run(lambda: work(value))
         )
 
-    async def show_ready(self) -> Page:
+    async def readiness_page(self) -> Page:
         """/readyz"""
         reason = "shutting down" if self._is_stopping else self.cluster_watch.find_fault() or self._find_port_fault()
         return unready_page(reason) if reason else Page(body=b"ready\n")

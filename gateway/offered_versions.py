@@ -1,9 +1,9 @@
 """Which versions clients are offered: those of the cluster, and older ones that are translated.
 
     translated    versions up to `last` are sent as `sent_as`, if the cluster has that version and not the older ones
-    capped        versions are not offered in which the gateway does not know where answers have addresses of brokers
-    lowered       Fetch 16 to 18 is sent as 15: later requests differ only for followers, later answers only in the
-                  addresses of brokers after all records; clients ask for Metadata instead
+    capped        a version is not offered if the gateway does not know where its answers have addresses of brokers
+    lowered       Fetch 16 to 18 is sent as 15: to requests these only add fields for followers, to answers only
+                  addresses of brokers, after all records; clients ask for Metadata instead
 
 ApiVersions answers are changed in place: version ranges keep their size. Kafka 4 advertises Produce from 0 and refuses
 versions below 3 (KIP-896); its range for Fetch shows whether a broker does that.

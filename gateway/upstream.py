@@ -99,12 +99,12 @@ class Upstream:
             self._clients.popitem()[1].close()
 
     def replace_login(self, sasl: SaslSettings | None) -> None:
-        """Connections that are opened from now on log in so."""
+        """Connections that are opened from now on use this login."""
         if sasl != self.sasl:
             self.sasl, self.login_fault = sasl, ""
-            self._log_in_again()
+            self._replace_own_client()
 
-    def _log_in_again(self) -> None:
+    def _replace_own_client(self) -> None:
         self._client.close()
         self._client = self._make_client(self.sasl)
 
@@ -134,7 +134,7 @@ class Upstream:
     async def refresh_brokers(self) -> None:
         """Asks the cluster for its brokers. Raises: ClientError, UpstreamFailed."""
         if self.login_fault:  # connections that logged in before would still be answered
-            self._log_in_again()
+            self._replace_own_client()
         try:
             self.learn_brokers(await self.run_operation(ask(MetadataRequest(topics=()), within=(1, 12))))
         except AuthenticationFailed as fault:

@@ -293,7 +293,7 @@ class Connection:
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         if is_half:
-            self._shared.half_frames.keep(self, self.peer.network, held_bytes, self._close_for_half_frame)
+            self._shared.half_frames.keep(self, self.peer.network, held_bytes, self._close_for_half_frame_memory)
         try:
             await self._arrival
         finally:
@@ -380,7 +380,7 @@ class Connection:
         self.peer.note_departure()
         self.close()
 
-    def _close_for_half_frame(self) -> None:
+    def _close_for_half_frame_memory(self) -> None:
         """Closes: incomplete requests hold too many bytes."""
         self._log_close(
             f"{self._parser.held_bytes} bytes of a request have come, and unfinished requests hold too much memory; "

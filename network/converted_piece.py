@@ -107,7 +107,7 @@ class ConvertedPiece:
     def _learn_size_in_loop(self) -> None:
         stream, memory = self.stream, self._memory
         buffer_bytes = stream.buffer_bytes
-        claim = memory.budget.try_claim(stream.claim_bytes) if buffer_bytes and not memory.is_half_used else None
+        claim = memory.budget.try_claim(stream.bytes_to_claim) if buffer_bytes and not memory.is_half_used else None
         if claim is None:
             stream.fill(None)
             return
@@ -121,7 +121,7 @@ class ConvertedPiece:
     async def _learn_size_in_worker(self) -> None:
         stream, memory = self.stream, self._memory
         buffer_bytes = 0 if memory.is_half_used else stream.buffer_bytes
-        self._hold(await memory.budget.claim(stream.claim_bytes), buffer_bytes)
+        self._hold(await memory.budget.claim(stream.bytes_to_claim), buffer_bytes)
         try:
             self._keep_first(await self.run_in_worker(partial(stream.fill, self.buffer or None)))
         finally:
@@ -140,12 +140,12 @@ class ConvertedPiece:
     def has_room(self) -> bool:
         """Whether claim and buffer are large enough for the next bytes."""
         stream, claim = self.stream, self._claim
-        is_paid = claim is not None and claim.size_bytes == stream.claim_bytes
+        is_paid = claim is not None and claim.size_bytes == stream.bytes_to_claim
         return is_paid and len(self.buffer) >= stream.buffer_bytes
 
     async def claim(self, on_wait: Callable[[], None]) -> None:
         """Claims memory for the next bytes; calls `on_wait` if it has to wait. Raises: MemoryError."""
-        budget, size_bytes = self._memory.budget, self.stream.claim_bytes
+        budget, size_bytes = self._memory.budget, self.stream.bytes_to_claim
         claim = budget.try_claim(size_bytes)
         if claim is None:
             on_wait()
@@ -197,7 +197,7 @@ class ConvertedPiece:
             self._memory.buffers.give(self.buffer)
             self.buffer, self.data = kept, memoryview(kept)
         if self._claim is not None:
-            self._claim.shrink(len(self.buffer))
+            self._claim.shrink_to(len(self.buffer))
         self.state = NEXT[self.state]["keep"]
 
     # While it is sent

@@ -45,14 +45,14 @@ class Claim:
         self._budget._leaving.discard(self)
         self._budget._give_back(self, size)
 
-    def shrink(self, size_bytes: int) -> None:
+    def shrink_to(self, size_bytes: int) -> None:
         """Keeps `size_bytes` and gives the rest back."""
         surplus = self.size_bytes - size_bytes
         if surplus > 0:
             self.size_bytes = size_bytes
             self._budget._give_back(self, surplus)
 
-    def try_grow(self, size_bytes: int) -> bool:
+    def try_grow_to(self, size_bytes: int) -> bool:
         """Grows to that many bytes if there is room and nobody waits. Returns whether it has that many."""
         more = size_bytes - self.size_bytes
         extra = self._budget.try_claim(more, self.owner) if more > 0 else None

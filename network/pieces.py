@@ -1,7 +1,7 @@
 """The pieces of a response whose bytes are read or converted when they are sent.
 
-Their sizes are known before that, since a response begins with its size. `is_in_file`: a range of a file, for
-`sendfile`; otherwise a `ConvertedPiece`, whose bytes are put into a buffer first.
+The size of each is learned before the first is sent, since a response begins with its size. `is_in_file`: a range of a
+file, for `sendfile`; otherwise a `ConvertedPiece`, whose bytes are put into a buffer first.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class PieceStream(Protocol):
         ...
 
     @property
-    def claim_bytes(self) -> int:
+    def bytes_to_claim(self) -> int:
         """The memory that the next `fill` needs, its buffer included."""
         ...
 

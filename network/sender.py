@@ -137,7 +137,7 @@ class Sender:
     async def _fill(self, piece: ConvertedPiece, may_send_bytes: int) -> tuple[int, int]:
         """Makes the next bytes of `piece`.
 
-        Returns how many bytes a worker sent before them, and how many of them: at most `may_send_bytes` in all.
+        Returns the bytes of earlier fills that a worker sent, and those of this one: `may_send_bytes` at most in all.
         """
         passed = sent = 0
         while not piece.data:
@@ -177,7 +177,8 @@ class Sender:
 def _fill_and_send(piece: ConvertedPiece, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:
     """Fills the buffer in a worker, sends it, and repeats this as long as the peer takes everything.
 
-    Returns the bytes in the buffer, the bytes sent before them, and how many of them were sent.
+    Returns three counts: the bytes in the buffer, the bytes of earlier fills, which were sent, and the bytes of the
+    buffer that were sent.
     """
     stream, buffer = piece.stream, piece.buffer
     passed, until_s = 0, perf_counter() + WORKER_TURN_S

@@ -18,8 +18,8 @@ from ...protocol.messages.alter_configs import (
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
+    AlterConfigsOptions,
     ResourceType,
-    SettingsChangeRequest,
     change_each,
     check_config_keys,
     replace_broker_settings,
@@ -35,7 +35,7 @@ async def handle(services: "Services", request: AlterConfigsRequest, call: Call)
     replace = partial(
         _replace_configs,
         services,
-        change=SettingsChangeRequest(by=call.requester, is_validate_only=request.validate_only),
+        options=AlterConfigsOptions(by=call.requester, is_validate_only=request.validate_only),
     )
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
@@ -47,15 +47,15 @@ def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterCo
     return AlterConfigsResponse(responses=[_make_response(resource, error) for resource in request.resources])
 
 
-def _replace_configs(services: "Services", resource: AlterConfigsResource, *, change: SettingsChangeRequest) -> None:
+def _replace_configs(services: "Services", resource: AlterConfigsResource, *, options: AlterConfigsOptions) -> None:
     configs = resource.configs
     check_config_keys([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        replace_topic_settings(services.topics, resource.resource_name, texts, change)
+        replace_topic_settings(services.topics, resource.resource_name, texts, options)
     elif kind is ResourceType.BROKER:
-        replace_broker_settings(services.topics, resource.resource_name, texts, change)
+        replace_broker_settings(services.topics, resource.resource_name, texts, options)
     else:
         raise ApiError(
             f"resources of type {resource.resource_type} cannot be changed by AlterConfigs", ErrorCode.INVALID_REQUEST

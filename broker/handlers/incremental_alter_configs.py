@@ -21,8 +21,8 @@ from ...protocol.messages.incremental_alter_configs import (
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
+    AlterConfigsOptions,
     ResourceType,
-    SettingsChangeRequest,
     alter_broker_settings,
     alter_logger_levels,
     alter_topic_settings,
@@ -41,7 +41,7 @@ async def handle(
     alter = partial(
         _alter_resource,
         services,
-        change=SettingsChangeRequest(by=call.requester, is_validate_only=request.validate_only),
+        options=AlterConfigsOptions(by=call.requester, is_validate_only=request.validate_only),
     )
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
@@ -55,7 +55,7 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     )
 
 
-def _alter_resource(services: "Services", resource: AlterConfigsResource, *, change: SettingsChangeRequest) -> None:
+def _alter_resource(services: "Services", resource: AlterConfigsResource, *, options: AlterConfigsOptions) -> None:
     check_config_keys(
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],
@@ -64,11 +64,11 @@ def _alter_resource(services: "Services", resource: AlterConfigsResource, *, cha
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        alter_topic_settings(services.topics, name, alterations, change)
+        alter_topic_settings(services.topics, name, alterations, options)
     elif kind is ResourceType.BROKER:
-        alter_broker_settings(services.topics, name, alterations, change)
+        alter_broker_settings(services.topics, name, alterations, options)
     elif kind is ResourceType.BROKER_LOGGER:
-        alter_logger_levels(services.cluster, name, alterations, change)
+        alter_logger_levels(services.cluster, name, alterations, options)
     else:
         raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
 

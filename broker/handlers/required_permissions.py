@@ -96,7 +96,7 @@ def _has_transactional_records(request: Any) -> bool:
 
 
 def _begins_with_transactional_batch(records: memoryview | bytes) -> bool:
-    """Whether the first batch is whole by its length, however short, and transactional.
+    """Whether the first batch is transactional and has all bytes that its length says, even if too few for a batch.
 
     Source: Kafka 3.9 `RequestUtils.hasTransactionalRecords`, `ByteBufferLogInputStream.nextBatch`.
     """

@@ -1,4 +1,4 @@
-"""Delays the first deletion of records of a topic that was taken over by a minute.
+"""Delays, by a minute, the first deletion of records of a topic that was taken over.
 
 Such a topic was kept whole while its settings were not known. Once they are known, the broker logs what it will delete
 first in each partition, and waits a minute before it deletes: time to mend wrong settings. Each log directory has a

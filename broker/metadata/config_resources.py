@@ -92,8 +92,8 @@ R = TypeVar("R", bound=NamedResource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsChangeRequest:
-    """Who asks for a change of settings, and whether it shall only be checked."""
+class AlterConfigsOptions:
+    """Who asks to alter settings, and whether this is only checked. What to alter is passed beside it."""
 
     by: str
     is_validate_only: bool = False
@@ -148,9 +148,7 @@ def check_config_keys(names: Sequence[str], without_value: Sequence[str]) -> Non
         raise ApiError(f"no value is given for {', '.join(without_value)}", ErrorCode.INVALID_REQUEST)
 
 
-def replace_topic_settings(
-    topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChangeRequest
-) -> None:
+def replace_topic_settings(topics: "Topics", name: str, texts: Mapping[str, str], options: AlterConfigsOptions) -> None:
     """Replaces a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     if not name:
         raise ApiError("topics have no common defaults; set them on the broker", ErrorCode.INVALID_REQUEST)
@@ -158,27 +156,27 @@ def replace_topic_settings(
     topics.configuration.topic_settings(texts)
     if name not in topics.cluster.topics:
         raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not change.is_validate_only:
+    if not options.is_validate_only:
         before = topics.cluster.topics[name].overrides
         topics.configure_topic(name, texts)
-        change.log_changes(f"topic {name}", before, texts, TOPIC_KEYS)
+        options.log_changes(f"topic {name}", before, texts, TOPIC_KEYS)
 
 
 def replace_broker_settings(
-    topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChangeRequest
+    topics: "Topics", name: str, texts: Mapping[str, str], options: AlterConfigsOptions
 ) -> None:
     """Replaces the dynamic settings of this broker or of all. Raises ApiError 42."""
     of_cluster = is_cluster_default(topics.cluster, name)
-    if change.is_validate_only:
+    if options.is_validate_only:
         topics.configuration.check_broker_settings(texts, of_cluster=of_cluster)
         return
     before = topics.configuration.broker_overrides(of_cluster=of_cluster)
     topics.configure_broker(texts, of_cluster=of_cluster)
-    change.log_changes("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
+    options.log_changes("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
 
 
 def alter_topic_settings(
-    topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChangeRequest
+    topics: "Topics", name: str, alterations: Iterable[Alteration], options: AlterConfigsOptions
 ) -> None:
     """Changes some of a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     topic = topics.cluster.topics.get(name)
@@ -187,11 +185,11 @@ def alter_topic_settings(
         texts = alter(before, alterations, TOPIC_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_topic_settings(topics, name, texts, change)
+    replace_topic_settings(topics, name, texts, options)
 
 
 def alter_broker_settings(
-    topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChangeRequest
+    topics: "Topics", name: str, alterations: Iterable[Alteration], options: AlterConfigsOptions
 ) -> None:
     """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
     before = topics.configuration.broker_overrides(of_cluster=is_cluster_default(topics.cluster, name))
@@ -199,7 +197,7 @@ def alter_broker_settings(
         texts = alter(before, alterations, BROKER_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
-    replace_broker_settings(topics, name, texts, change)
+    replace_broker_settings(topics, name, texts, options)
 
 
 def logger_levels() -> dict[str, str]:
@@ -210,14 +208,14 @@ def logger_levels() -> dict[str, str]:
 
 
 def alter_logger_levels(
-    cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], change: SettingsChangeRequest
+    cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], options: AlterConfigsOptions
 ) -> None:
     """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
     check_is_this_broker(cluster, name)
     known = logger_levels()
     for alteration in alterations:
         _check_logger_alteration(alteration, known)
-    if change.is_validate_only:
+    if options.is_validate_only:
         return
     for alteration in alterations:
         logger = logging.root if alteration.key == ROOT_LOGGER else logging.getLogger(alteration.key)

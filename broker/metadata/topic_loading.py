@@ -12,8 +12,9 @@
 | there are none at all | there | is taken over |
 
 A topic that is taken over deletes no records (`unknown_settings.py`). Its missing partitions are made empty, since
-clients expect numbers without gaps. But an internal topic has as many partitions as its setting says, and those without
-a folder are another broker's: they are absent (`absent_partition.py`), so that no group is looked up in a wrong one.
+clients expect numbers without gaps. But an internal topic has as many partitions as its setting says. Those of it
+without a folder belong to another broker and are absent (`absent_partition.py`): in one made here, empty, a group would
+not be found.
 
 This broker leads the partitions that it has. Leader epochs never go down, neither in the metadata nor below what the
 log has; a log that was not closed cleanly starts a new one, so that consumers notice if what they read was lost

@@ -228,7 +228,7 @@ class Topics:
             except DiskFault as fault:
                 await self._undo_creation(topic, fault, failed)
         try:
-            await self._sync_folders()
+            await self._sync_new_logs()
         except DiskFault as fault:
             for topic in made:
                 await self._undo_creation(topic, fault, failed)
@@ -279,7 +279,7 @@ class Topics:
         A worker thread waits for the disk, up to a fifth of a second. Raises: DiskFault.
         """
         await self._sync_store()
-        await self._sync_folders()
+        await self._sync_new_logs()
 
     async def _sync_store(self) -> None:
         metadata = self.store.log
@@ -292,7 +292,7 @@ class Topics:
                 self.store.note_lost_writes()
                 raise
 
-    async def _sync_folders(self) -> None:
+    async def _sync_new_logs(self) -> None:
         for log_manager in self._log_managers():
             if log_manager.new_logs:
                 await self._core.run_in_worker(log_manager.new_logs.prepare_sync())
@@ -365,7 +365,7 @@ class Topics:
         await self._store_topics(grown, encoded)
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
-        await self._sync_folders()
+        await self._sync_new_logs()
         topic.partitions.update(addition.partitions)
         self._notify_change(topic)
 

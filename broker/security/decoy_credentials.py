@@ -44,8 +44,9 @@ class DecoyCredentials:
         )
 
     def _find_model(self, mechanism: str, stored: Credentials) -> ScramCredential | None:
-        """The model, which stays the same until it is removed; a change makes it look through all credentials once at
-        most.
+        """The stored credential that decoys of the mechanism imitate, None if there is none.
+
+        It is chosen again only after it was changed or removed; only that searches all credentials.
         """
         if stored is not self._stored:
             self._stored = stored

@@ -61,7 +61,7 @@ class BrokerPorts:
         return port
 
     def _open_and_note_fault(self, broker: int, open_port: Callable[[], int]) -> int:
-        """Returns the port that `open_port` opens, or notes in `faults` why it cannot be opened. Raises: OSError."""
+        """Returns the port that `open_port` opens. If that fails, notes why in `faults` and raises: OSError."""
         try:
             port = open_port()
         except OSError as fault:
@@ -107,8 +107,8 @@ class BrokerPorts:
             log.info("broker %d takes connections again", broker)
         return True
 
-    def open_missing(self, known: Container[int]) -> None:
-        """Tries again to open the ports in `faults`; drops those of brokers that are not `known`."""
+    def retry_failed(self, known: Container[int]) -> None:
+        """Tries again to open the ports in `faults`; forgets the faults of brokers that are not `known`."""
         for broker in list(self.faults):
             if broker in known:
                 self.try_open(broker)

@@ -66,7 +66,7 @@ class AnyBrokerRoute:
 
 
 class AllBrokersRoute(AnyBrokerRoute):
-    """A request that each broker answers for itself; `answers` is the list in its response."""
+    """A request that each broker answers for itself; `answers` names the field whose lists are joined."""
 
     is_everywhere = True
 

@@ -52,7 +52,7 @@ class ClientLogin:
         """Whether the client's next frame is a bare token."""
         return self._relay is not None and self._relay.takes_bare_tokens
 
-    def note_passed_login(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
+    def note_login_passed_on(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
         """Notes the mechanism of a handshake that was passed on; logs a refused login. Raises: MalformedFrame."""
         spec = API[ApiKey(head.key)]
         if head.version > spec.max_version or reply.pieces is None or is_relayed(reply.pieces):

@@ -174,7 +174,7 @@ class ClientSession:
                 return await self._passer.replace_version_and_pass(link, head, frame, began_s, LOWERED[head.key])
             reply = await self._passer.pass_on(link, head, frame, began_s)
             if head.key in LOGIN_REQUESTS:
-                self._login.note_passed_login(head, frame, reply, peer)
+                self._login.note_login_passed_on(head, frame, reply, peer)
             return reply
         if head.key in RENUMBERED:
             return await self._passer.replace_version_and_pass(link, head, frame, began_s, TRANSLATED[head.key].sent_as)

@@ -89,7 +89,7 @@ class RequestPasser:
                 raise CloseConnection(str(fault)) from None
             raise
         reply = self._replies.make_reply(answer, head, began_s, sent_as)
-        reply.claim = held.shrink(count_answer_bytes(answer))
+        reply.claim = held.shrink_to(count_answer_bytes(answer))
         return reply
 
     async def _read_whole_answer(

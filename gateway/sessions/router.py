@@ -93,7 +93,7 @@ class RequestRouter:
             held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, head.version)
-        reply.claim = held.shrink(count_answer_bytes(pieces))
+        reply.claim = held.shrink_to(count_answer_bytes(pieces))
         return reply
 
     async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswerMemory) -> Any:

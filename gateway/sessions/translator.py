@@ -64,7 +64,7 @@ class RequestTranslator:
             call.held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, call.sent_as)
-        reply.claim = call.held.shrink(count_answer_bytes(pieces))
+        reply.claim = call.held.shrink_to(count_answer_bytes(pieces))
         return reply
 
     def _make_call(self, client_request: ClientRequest, request: Any, peer: Peer) -> TranslatedCall:

@@ -1,8 +1,8 @@
 """OffsetCommit 0 and 1 as 2, OffsetFetch 0 as 1, JoinGroup 0 and 1 as 2.
 
 Version 0 of the offset requests belongs to ZooKeeper: clients send it to any broker, where later versions have to reach
-the coordinator of the group. Where the client's broker is not the coordinator, the gateway's own login asks it. By the
-client's login two things are asked before: the same request, since Kafka checks the rights on the group first, and
+the coordinator of the group. Where the client's broker is not the coordinator, the gateway asks that by its own login.
+Before, it sends two requests by the client's login: the same one, since Kafka checks the rights on the group first, and
 Metadata, since only that says what the client may do with each topic. (OffsetFetch 1 does not: a broker that is not
 the coordinator answers NOT_COORDINATOR for topics, too, that the client may not see.)
 """
@@ -46,13 +46,13 @@ async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
     request = await _map_partitions(call.request, forget_timestamp, call.turn)
     if timestamps - {-1}:
         call.count_loss("commit timestamps", 1)
-    response: OffsetCommitResponse = await _ask_coordinator(call, request, AclOperation.READ)
+    response: OffsetCommitResponse = await _ask_coordinator_for_allowed_topics(call, request, AclOperation.READ)
     return response
 
 
 async def translate_offset_fetch(call: TranslatedCall) -> OffsetFetchResponse:
     """In version 0 a partition without committed offset has the error UNKNOWN_TOPIC_OR_PARTITION."""
-    response: OffsetFetchResponse = await _ask_coordinator(call, call.request, AclOperation.DESCRIBE)
+    response: OffsetFetchResponse = await _ask_coordinator_for_allowed_topics(call, call.request, AclOperation.DESCRIBE)
 
     def name_nothing(topic: str, partition: OffsetFetchResponsePartition) -> OffsetFetchResponsePartition:
         if partition.committed_offset == NO_OFFSET and not partition.error_code:
@@ -70,10 +70,10 @@ async def translate_join(call: TranslatedCall) -> JoinGroupResponse:
     return response
 
 
-async def _ask_coordinator(
+async def _ask_coordinator_for_allowed_topics(
     call: TranslatedCall, request: OffsetCommitRequest | OffsetFetchRequest, operation: AclOperation
 ) -> Any:
-    """Only about topics with which the client itself may do the operation."""
+    """Asks the client's broker; where that is not the coordinator, asks it about topics that allow the client this."""
     response, turn = await call.ask(request, call.sent_as), call.turn
     unanswered = {
         key async for key, each in turn.each(_partitions_of(response)) if each.error_code == ErrorCode.NOT_COORDINATOR

@@ -1,8 +1,8 @@
 """The memory of answers of the cluster that are held as a whole, until what is made of them is sent.
 
-Nobody waits for memory while holding some: a client says itself for how long one of several brokers may keep it
-waiting, and of those who wait for more each would hold what the others wait for. So the answers of several brokers are
-claimed together, when all of them have begun to come.
+No request waits for memory while it holds some: requests that did could block each other, and a client's own timeout
+may let one of several brokers keep its request waiting for long. So the answers of several brokers are claimed
+together, when all of them have begun to come.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ HoldAnswers = Callable[[], "HeldAnswerMemory"]
 
 
 class HeldAnswerMemory:
-    """What the answers to one request of a client in `network` take of `memory`. What is not small is charged with
-    `least_claim_bytes` at least.
+    """The part of `memory` that the answers to one request use; the request is of a client in `network`.
 
-    `kept_bytes`: of answers that came before, and go on being held.
+    A claim is made of `least_claim_bytes` at least; small answers need none. `kept_bytes`: the size of earlier answers
+    that are still held.
     """
 
     __slots__ = ("_memory", "_network", "claim", "kept_bytes", "least_claim_bytes")
@@ -51,13 +51,13 @@ class HeldAnswerMemory:
         if self.claim is None:
             claim = self._memory.try_claim(size_bytes, self._network)
             self.claim = claim or await self._memory.claim(size_bytes, self._network)
-        return self.claim.try_grow(size_bytes)
+        return self.claim.try_grow_to(size_bytes)
 
-    def shrink(self, size_bytes: int) -> Claim | None:
-        """What is left of the claim until an answer of that size is sent: nothing for a small one, which may wait for
-        others to leave."""
+    def shrink_to(self, size_bytes: int) -> Claim | None:
+        """Shrinks the claim to the size of the answer to send, and returns it; None for a small answer, which needs
+        none."""
         if self.claim is not None and size_bytes > WHOLE_BYTES:
-            self.claim.shrink(size_bytes)
+            self.claim.shrink_to(size_bytes)
         else:
             self.release()
         return self.claim

@@ -42,7 +42,7 @@ class StartFailed(Exception):
 
 
 class Supervisor:
-    """`command` starts a worker. `address`, `http_address` and what `start` returns are as of a `Gateway`."""
+    """`command` starts a worker. `address`, `http_address` and the result of `start` mean the same as in `Gateway`."""
 
     def __init__(
         self, settings: GatewaySettings, given: Sequence[Given], command: Sequence[str], clock: Clock | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from prometheus_client.core import Metric
 
 from ...config import Given, Origin
-from ...network.clients.client_exchange import make_clients_dumper
+from ...network.clients.client_exchange import prepare_clients_dump
 from ...network.page.page_query import PageQuery
 from ..gateway import Gateway
 from ..settings import GatewaySettings, divide_memory_by_workers, make_settings
@@ -104,20 +104,20 @@ async def _answer_for_page(what: str, gateway: Gateway) -> Message:
     return shown
 
 
-async def _show_overview(gateway: Gateway) -> Message:
+async def _answer_overview(gateway: Gateway) -> Message:
     return await gateway.views.overview(PageQuery(""))
 
 
-async def _show_ready(gateway: Gateway) -> Message:
-    page = await gateway.show_ready()
+async def _answer_ready(gateway: Gateway) -> Message:
+    page = await gateway.readiness_page()
     return {"status": page.status, "text": page.body.decode()}
 
 
-async def _show_clients(gateway: Gateway) -> Message:
-    return await gateway.run_in_worker(make_clients_dumper(gateway.clients))
+async def _answer_clients(gateway: Gateway) -> Message:
+    return await gateway.run_in_worker(prepare_clients_dump(gateway.clients))
 
 
-async def _show_metrics(gateway: Gateway) -> Message:
+async def _answer_metrics(gateway: Gateway) -> Message:
     families = [family async for family in gateway.snapshot_metrics()]
     return {"families": await gateway.run_in_worker(lambda: [_dump_metric(make()) for make in families])}
 
@@ -128,8 +128,8 @@ def _dump_metric(family: Metric) -> list[Any]:
 
 
 _SHOWN: dict[str, Callable[[Gateway], Any]] = {
-    "overview": _show_overview,
-    "ready": _show_ready,
-    "clients": _show_clients,
-    "metrics": _show_metrics,
+    "overview": _answer_overview,
+    "ready": _answer_ready,
+    "clients": _answer_clients,
+    "metrics": _answer_metrics,
 }

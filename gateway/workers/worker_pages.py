@@ -48,7 +48,7 @@ class WorkerPages:
         network = self.settings.network
         views = {"overview": self.overview, "clients": self.list_clients}
         site = PageSite(lambda: views, self.access) if network.stepdown_page_enabled else None
-        pages = {"/metrics": self.show_metrics, "/healthz": health_page, "/readyz": self.show_ready}
+        pages = {"/metrics": self.show_metrics, "/healthz": health_page, "/readyz": self.readiness_page}
         return HttpServer(pages, {"/clients": self.show_clients}, self.access, site=site)
 
     async def show_metrics(self) -> Page:
@@ -60,7 +60,7 @@ class WorkerPages:
         body = await self.threads.run(lambda: generate_latest(registry))
         return Page(body=body, content_type=CONTENT_TYPE_LATEST)
 
-    async def show_ready(self) -> Page:
+    async def readiness_page(self) -> Page:
         """Ready as long as one of them is, and none is silent: that one gets connections all the same."""
         if self.is_stopping():
             return unready_page("shutting down")

@@ -38,7 +38,7 @@ PATIENCE_MS = 1_000
 log = logging.getLogger(__name__)
 
 
-class SharedByListeners:
+class SharedByListenerAdmissions:
     """What all listeners with TLS or SASL share."""
 
     def __init__(
@@ -68,7 +68,7 @@ class SharedByListeners:
 class ListenerAdmission:
     """Authenticates connections of one listener. `security` returns the current settings."""
 
-    def __init__(self, name: str, security: Callable[[], ListenerSecurity], shared: SharedByListeners) -> None:
+    def __init__(self, name: str, security: Callable[[], ListenerSecurity], shared: SharedByListenerAdmissions) -> None:
         self._name = name
         self._shared = shared
         self._security = security

@@ -15,7 +15,7 @@ from .seen_client import COUNTS, SeenClient
 Document = dict[str, Any]
 
 
-def make_clients_dumper(report: ClientReport) -> Callable[[], Document]:
+def prepare_clients_dump(report: ClientReport) -> Callable[[], Document]:
     """Copies the counts; returns a function that makes the document of them, in any thread."""
     seen, forgotten = report.copy_clients(), report.forgotten
     return lambda: {

@@ -3,7 +3,7 @@
     {"clients": [row…], "forgotten": 0, "most_clients": 1000}
 
 `fetched`: Fetch requests, by the newest record format that their version reads.
-`lost`: how often something did not reach the client, or the cluster from it, because its requests have no field for it.
+`lost`: how often something was dropped, on its way to the client or from it, as its versions have no field for it.
 `cannot_carry`: all that its requests have no field for, whether or not any was lost.
 `because`: the reasons, joined by `; `. `works` and `reasons` summarize all releases.
 """

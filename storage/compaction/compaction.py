@@ -93,8 +93,8 @@ class Compaction:
         )
 
     @cached_property
-    def _offsets_to_stop_at(self) -> list[int]:
-        """The last offsets of producers, sorted; the compiled loop leaves the batches that end there to Python."""
+    def _last_producer_offsets(self) -> list[int]:
+        """The last offset of each producer, sorted; the compiled loop leaves batches that end at one to Python."""
         return sorted(last.data_offset for last in self._terms.producers.values() if last.data_offset >= 0)
 
     @property
@@ -204,7 +204,7 @@ class Compaction:
     def _sift(self, window: memoryview, record_filter: RecordFilter, writer: "_CleanedSegmentWriter") -> None:
         at = 0
         while True:
-            stop = self._next_offset_to_stop_at(window, at)
+            stop = self._next_producer_offset(window, at)
             status, at = writer.sift(self._offsets, window, at, stop, self._terms)
             if status == DONE:
                 return
@@ -219,12 +219,12 @@ class Compaction:
                 writer.add_batch(left)
             at += batch.size_bytes
 
-    def _next_offset_to_stop_at(self, window: memoryview, at: int) -> int:
-        if at >= len(window) or not self._offsets_to_stop_at:
+    def _next_producer_offset(self, window: memoryview, at: int) -> int:
+        if at >= len(window) or not self._last_producer_offsets:
             return NO_STOP
         first_offset = int.from_bytes(window[at : at + 8], "big")
-        number = bisect_left(self._offsets_to_stop_at, first_offset)
-        return self._offsets_to_stop_at[number] if number < len(self._offsets_to_stop_at) else NO_STOP
+        number = bisect_left(self._last_producer_offsets, first_offset)
+        return self._last_producer_offsets[number] if number < len(self._last_producer_offsets) else NO_STOP
 
 
 def _batch_size_at(window: memoryview, at: int) -> int:

@@ -45,7 +45,7 @@ from .conversion_rules import (
     has_to_be_decompressed,
     is_for_worker,
 )
-from .memory_estimate import PLAIN_BYTES, buffer_bytes_of, claim_bytes_of
+from .memory_estimate import PLAIN_BYTES, buffer_bytes_of, bytes_to_claim_for
 from .overflow_entry import OVERFLOW_ENTRY, PADDING_BYTES, write_overflow_entry
 from .read_window import batch_header_at, read_window
 
@@ -62,7 +62,7 @@ class Progress(NamedTuple):
     at: int
     out_bytes: int
     needs_worker: bool
-    claim_bytes: int
+    bytes_to_claim: int
     buffer_bytes: int
     is_padding: bool = False
     stats: ConversionStats = _NOTHING_YET
@@ -80,7 +80,7 @@ class ConvertedStream:
     """The batches of `source`, converted to an older magic. The first `fill` sets `size_bytes`.
 
     Read before each `fill`: whether it needs a worker thread (`needs_worker`), the size of the buffer
-    (`buffer_bytes`), and the memory that it takes, buffer included (`claim_bytes`).
+    (`buffer_bytes`), and the memory that it takes, buffer included (`bytes_to_claim`).
 
     `first_header`: the header of the first batch, or None. Set it to None once it has been read: a stalled reader holds
     hundreds of slices. `close` calls `on_done`, if set, with the statistics. `next_offset`: the offset after the last
@@ -116,8 +116,8 @@ class ConvertedStream:
         return self._progress.needs_worker
 
     @property
-    def claim_bytes(self) -> int:
-        return self._progress.claim_bytes
+    def bytes_to_claim(self) -> int:
+        return self._progress.bytes_to_claim
 
     @property
     def buffer_bytes(self) -> int:
@@ -136,9 +136,9 @@ class ConvertedStream:
     def fill(self, buffer: bytearray | memoryview | None) -> int:
         """Puts the next bytes into `buffer` and returns how many.
 
-        Returns 0 if the next batch needs a worker or more memory than was announced: read `needs_worker`, `claim_bytes`
-        and `buffer_bytes` again before the next call. Also returns 0 if it only makes the promise, and after batches
-        that vanish. `buffer` may be None only before the promise.
+        Returns 0 if the next batch needs a worker or more memory than was announced: read `needs_worker`,
+        `bytes_to_claim` and `buffer_bytes` again before the next call. Also returns 0 if it only makes the promise, and
+        after batches that vanish. `buffer` may be None only before the promise.
 
         Raises: DiskFault; before the promise UnsupportedCompression, CorruptRecord or InvalidRecord, if the first batch
         that does not vanish cannot be converted.
@@ -179,7 +179,7 @@ class ConvertedStream:
         while header is not None:
             if at > began.at:
                 self._before = self._progress = _begin(at, header, rules)
-                if self.needs_worker and (not began.needs_worker or self.claim_bytes > began.claim_bytes):
+                if self.needs_worker and (not began.needs_worker or self.bytes_to_claim > began.bytes_to_claim):
                     return 0
             size = self._fill_compressed(buffer, header)
             if self.is_size_known:
@@ -247,8 +247,8 @@ class ConvertedStream:
             self._continue_after(chunk, progress.out_bytes + size, _add(progress.stats, chunk, chunk.size_bytes > left))
             return size
         if chunk.wants_bytes and chunk.end == chunk.start:
-            claim_bytes = progress.claim_bytes + chunk.wants_bytes - progress.buffer_bytes
-            self._progress = progress._replace(claim_bytes=claim_bytes, buffer_bytes=chunk.wants_bytes)
+            bytes_to_claim = progress.bytes_to_claim + chunk.wants_bytes - progress.buffer_bytes
+            self._progress = progress._replace(bytes_to_claim=bytes_to_claim, buffer_bytes=chunk.wants_bytes)
         elif chunk.end > chunk.start or chunk.needs_worker != progress.needs_worker:
             self._continue_after(chunk, progress.out_bytes, progress.stats)
         return 0
@@ -301,4 +301,4 @@ def _begin(at: int, header: BatchHeader | None, rules: ConversionRules) -> Progr
 
 def _in_worker(at: int, out_bytes: int, header: BatchHeader | None, stats: ConversionStats) -> Progress:
     """The progress before a `fill` in a worker, whose chunk begins with the batch of that header."""
-    return Progress(at, out_bytes, True, claim_bytes_of(header), buffer_bytes_of(header), False, stats)
+    return Progress(at, out_bytes, True, bytes_to_claim_for(header), buffer_bytes_of(header), False, stats)

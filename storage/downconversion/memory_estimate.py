@@ -12,7 +12,7 @@ CLAIM_STEP_BYTES = 64 * 1024
 """Claims are rounded up to this, so that the claim of one chunk is enough for a next one of about the same size."""
 
 
-def claim_bytes_of(header: BatchHeader | None) -> int:
+def bytes_to_claim_for(header: BatchHeader | None) -> int:
     """The memory to claim for a chunk that a worker converts and that begins with the batch of that header.
 
     It covers the buffer, the stored batch, for a compressed one its converted form too, and the codec's workspace.
@@ -25,7 +25,7 @@ def claim_bytes_of(header: BatchHeader | None) -> int:
 
 
 def buffer_bytes_of(header: BatchHeader | None) -> int:
-    """The part of `claim_bytes_of` that is the buffer of the chunk."""
+    """The part of `bytes_to_claim_for` that is the buffer of the chunk."""
     return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _most_converted_bytes(header))
 
 

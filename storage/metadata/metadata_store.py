@@ -106,7 +106,7 @@ class MetadataStore:
 
     def _read_documents(self, files: Files, directories: Sequence[str]) -> None:
         """Takes the state from the newest document of an earlier stepdown, unless Kafka wrote its log after it."""
-        found = list(_read_document_states(files, directories, self.node_id))
+        found = list(_read_state_documents(files, directories, self.node_id))
         if not found:
             return
         path, _, state = max(found, key=lambda each: each[1])
@@ -291,7 +291,7 @@ def _find_home(files: Files, directories: Sequence[str]) -> str:
     return found[0] if found else directories[0]
 
 
-def _read_document_states(
+def _read_state_documents(
     files: Files, directories: Sequence[str], node_id: int
 ) -> Iterator[tuple[str, int, ClusterState]]:
     """Yields path, generation and state of each document. Raises: DamagedMetadata, DiskFault."""

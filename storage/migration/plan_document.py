@@ -49,10 +49,10 @@ _TITLES = {
     "stops": "Apply refuses while a line stands here: mend what it says, or delete the line if you know better.",
     "lost": "What Kafka will not have.",
     "changes": "Settings that the release refuses, and what becomes of them.",
-    "notes": "What else is worth to know.",
+    "notes": "Other things worth knowing.",
 }
 _KRAFT_TITLE = (
-    "0: server.properties name the voters. 1: the metadata do, with host and controller_port, and voters can change."
+    "0: server.properties name the voters. 1: the metadata name them, by host and controller_port, and they can change."
 )
 _PARTITIONS_TITLE = "Brokers that are added to an isr lose the records that only the others have."
 
@@ -251,13 +251,13 @@ def _decode_state(fields: Mapping[str, Any]) -> ClusterState:
     document = {
         "version": 1,
         "generation": 0,
-        "topics": {_read_name(name, "topics"): _topic_document(str(name), topic) for name, topic in topics.items()},
+        "topics": {_read_name(name, "topics"): _read_topic(str(name), topic) for name, topic in topics.items()},
         "broker_configs": {},
         "cluster_configs": fields.get("cluster_configs"),
         "configs_of_brokers": {str(key): each for key, each in of_brokers.items()},
         "next_producer_id": fields.get("next_producer_id"),
         "client_quotas": [_decode_quota(each) for each in read_list(fields.get("client_quotas"), "client_quotas")],
-        "acls": [_acl_codes(each) for each in read_list(fields.get("acls"), "acls")],
+        "acls": [_read_acl(each) for each in read_list(fields.get("acls"), "acls")],
         "scram_credentials": fields.get("scram_credentials"),
         "features": {METADATA_VERSION: fields.get("metadata_version")},
     }
@@ -279,17 +279,17 @@ def _read_rate(value: Any) -> float:
         raise MalformedPlan(f"client_quotas: a rate expected, found {value!r:.100}") from None
 
 
-def _topic_document(name: str, value: Any) -> dict[str, Any]:
+def _read_topic(name: str, value: Any) -> dict[str, Any]:
     place = f"topics.{name}"
     topic = read_mapping(value, place)
     rows = read_list(topic.get("partitions"), f"{place}.partitions")
     if not rows:
         raise MalformedPlan(f"{place}.partitions: at least one partition expected")
-    replicas = [_partition_list(f"{place}.partitions[{n}]", row) for n, row in enumerate(rows)]
+    replicas = [_read_partition(f"{place}.partitions[{n}]", row) for n, row in enumerate(rows)]
     return {"id": topic.get("id"), "partitions": len(rows), "configs": topic.get("configs"), "replicas": replicas}
 
 
-def _partition_list(place: str, value: Any) -> list[Any]:
+def _read_partition(place: str, value: Any) -> list[Any]:
     row = read_mapping(value, place)
     replicas, isr = (
         [read_whole_number(each, place) for each in read_list(row.get(key), place)] for key in ("replicas", "isr")
@@ -304,7 +304,7 @@ def _partition_list(place: str, value: Any) -> list[Any]:
     return [replicas, isr, leader, row.get("leader_epoch"), 0, row.get("adding", []), row.get("removing", [])]
 
 
-def _acl_codes(value: Any) -> list[Any]:
+def _read_acl(value: Any) -> list[Any]:
     rule = list(read_list(value, "acls"))
     try:
         for at, kind in _CODES:

@@ -119,17 +119,17 @@ class ReleasePreparation:
         """`names` maps the name of each setting to that of the topic setting."""
         settled: dict[str, str] = {}
         for name, value in configs.items():
-            topic_name = names.get(name, name)
-            if self._is_unknown(topic_name):
+            topic_setting = names.get(name, name)
+            if self._is_unknown_setting(topic_setting):
                 self.lines.append(f"{owner}: {name}={value} is left out, Kafka {self.release.name} does not know it")
                 settled.update(self._replacing_settings(owner, name, value, configs))
-            elif topic_name in self.release.least and not _is_whole_number(value):
+            elif topic_setting in self.release.least and not _is_whole_number(value):
                 self.lines.append(f"{owner}: {name}={value} is left out, it is no whole number")
             else:
-                settled[name] = self._raise_to_least(owner, name, value, topic_name)
+                settled[name] = self._raise_to_least(owner, name, value, topic_setting)
         return settled
 
-    def _is_unknown(self, name: str) -> bool:
+    def _is_unknown_setting(self, name: str) -> bool:
         return name in self.release.removed or (self.release.refuses_unknown and name.startswith(OF_STEPDOWN))
 
     def _replacing_settings(
@@ -144,8 +144,8 @@ class ReleasePreparation:
                 self.lines.append(f"{owner}: {limit}={value} in its place")
                 yield limit, value
 
-    def _raise_to_least(self, owner: str, name: str, value: str, topic_name: str) -> str:
-        least = self.release.least.get(topic_name)
+    def _raise_to_least(self, owner: str, name: str, value: str, topic_setting: str) -> str:
+        least = self.release.least.get(topic_setting)
         if least is None or int(value) >= least:
             return value
         self.lines.append(f"{owner}: {name}={value} becomes {least}, the least that Kafka {self.release.name} takes")

@@ -128,7 +128,7 @@ class Joins:
         before: tuple[tuple[JoinGroupRequestProtocol, ...], int, int],
         caller: Caller,
     ) -> None:
-        """Answers without a rebalance. A leader before v9 gets the old leader's id: else it would assign again."""
+        """Answers without a rebalance. Before v9 a leader gets its former id as the leader's, and assigns nothing."""
         try:
             self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:

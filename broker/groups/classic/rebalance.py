@@ -23,7 +23,8 @@ from .member import ClassicMember, join_error, sync_error
 from .state_table import ClassicGroupState
 
 MOST_PENDING_MEMBERS = 5_000
-"""The last ids handed out, 3 kB each, are kept; fewer if names are long. Clients come back within milliseconds."""
+"""The most member ids that are handed out and not used yet, at 3 kB each; fewer if names are long. It is enough, since
+clients join with them within milliseconds."""
 
 
 def _session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
@@ -64,7 +65,7 @@ class Rebalancer:
         self._start_session_timer(group, member.member_id, member.session_timeout_ms)
 
     def start_new_member_session(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Starts the timer of a new member's join: until that is answered, the member sends no heartbeats."""
+        """Starts a new member's session timer with the time for a join, as it sends no heartbeats until the answer."""
         self.handed_out.pop((group.group_id, member.member_id))
         self._start_session_timer(group, member.member_id, self._settings.new_member_join_timeout_ms)
 

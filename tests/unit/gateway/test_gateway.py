@@ -257,10 +257,10 @@ async def test_a_gateway_whose_cluster_is_gone_says_since_when_and_why() -> None
         try:
             why = await gateway.start()
             assert why == f"no broker answers at {address}: Connection refused"
-            told = (await gateway.show_ready()).body.decode()
+            told = (await gateway.readiness_page()).body.decode()
             assert told == f"not ready: no broker of the cluster has answered yet: {why}\n"
             gateway.upstream.answered_ms = clock.monotonic_ms() - 75_000
-            told = (await gateway.show_ready()).body.decode()
+            told = (await gateway.readiness_page()).body.decode()
             assert told == f"not ready: no broker of the cluster has answered for 75 s: {why}\n"
         finally:
             await gateway.stop(drain_ms=0)
@@ -295,7 +295,7 @@ async def test_a_gateway_is_not_ready_while_no_broker_answers(tmp_path: Path) ->
     async def is_ready() -> tuple[int, bool, list[str]]:
         overview = await gateway.views.overview(PageQuery(""))
         names = [name for each in overview["problems"] for name in each["names"]]
-        return (await gateway.show_ready()).status, overview["is_ready"], names
+        return (await gateway.readiness_page()).status, overview["is_ready"], names
 
     clock = ManualClock()
     async with (

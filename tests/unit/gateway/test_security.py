@@ -183,7 +183,7 @@ async def test_a_gateway_that_cannot_log_in_is_not_ready(tmp_path: Path) -> None
         try:
             fault = await gateway.start()
             assert "was not logged in" in fault
-            page = await gateway.show_ready()
+            page = await gateway.readiness_page()
             (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
             assert (page.status, page.body.decode()) == (503, f"not ready: {problem['names'][0]}\n")
             assert problem["names"] == [f"the gateway cannot log in to the cluster: {fault}"]
@@ -204,11 +204,11 @@ async def test_a_password_that_was_changed_is_found_by_the_first_client(tmp_path
         async with await connect(gateway) as client:
             await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
             assert await client.read_frame() is None
-        assert (await gateway.show_ready()).status == 503
+        assert (await gateway.readiness_page()).status == 503
         assert "was not logged in" in await gateway.cluster_watch.refresh_brokers()
         await set_password(broker, USER, PASSWORD)
         assert await gateway.cluster_watch.refresh_brokers() == ""
-        assert (await gateway.show_ready()).status == 200
+        assert (await gateway.readiness_page()).status == 200
 
 
 async def test_a_cluster_with_another_authority_names_the_setting(tmp_path: Path) -> None:

@@ -50,11 +50,11 @@ async def test_a_gateway_whose_broker_leads_back_to_it_is_not_ready(tmp_path: Pa
             await client.send_raw(client.frame(ApiVersionsRequest(), 0))
             assert await client.read_frame() is None
         told = f"not ready: {address} leads back to this gateway; it is in advertised.listeners of broker {node_id}\n"
-        page = await gateway.show_ready()
+        page = await gateway.readiness_page()
         assert (page.status, page.body.decode()) == (503, told)
         moved = MetadataResponseBroker(node_id=node_id, host=broker.address.host, port=broker.address.port)
         gateway.upstream.learn_brokers(MetadataResponse(brokers=(moved,)))
-        assert (await gateway.show_ready()).status == 200
+        assert (await gateway.readiness_page()).status == 200
 
 
 async def test_gateways_that_lead_to_each_other_say_so() -> None:
@@ -173,6 +173,6 @@ async def test_a_gateway_all_of_whose_brokers_take_no_connections_is_not_ready(t
     async with running_gateway(tmp_path) as stage:
         (broker,) = stage.gateway.ports.ports
         stage.gateway.ports.close(broker)
-        assert (await stage.gateway.show_ready()).body == b"not ready: no broker of the cluster takes connections\n"
+        assert (await stage.gateway.readiness_page()).body == b"not ready: no broker of the cluster takes connections\n"
         assert stage.gateway.ports.reopen(broker)
-        assert (await stage.gateway.show_ready()).body == b"ready\n"
+        assert (await stage.gateway.readiness_page()).body == b"ready\n"

@@ -15,7 +15,7 @@ class Stream:
     """Gives `parts` one after the other, the promise with the first of them."""
 
     needs_worker = is_size_known = False
-    claim_bytes = buffer_bytes = STANDARD_BYTES
+    bytes_to_claim = buffer_bytes = STANDARD_BYTES
 
     def __init__(self, *parts: bytes) -> None:
         self.parts = parts

@@ -51,7 +51,7 @@ async def test_shrinking_lets_the_next_one_in() -> None:
     claim = await budget.claim(90)
     waiting = asyncio.create_task(budget.claim(50))
     await settle()
-    claim.shrink(40)
+    claim.shrink_to(40)
     assert (await waiting).size_bytes == 50
     assert budget.in_use_bytes == 90
 
@@ -173,13 +173,13 @@ async def test_of_several_that_stalled_only_those_are_asked_that_are_needed() ->
 async def test_a_claim_grows_where_there_is_room_and_nobody_waits() -> None:
     budget = MemoryBudget(100)
     claim = await budget.claim(50)
-    assert claim.try_grow(80)
-    assert claim.try_grow(20)
-    assert not claim.try_grow(101)
+    assert claim.try_grow_to(80)
+    assert claim.try_grow_to(20)
+    assert not claim.try_grow_to(101)
     assert budget.in_use_bytes == claim.size_bytes == 80
     waiting = asyncio.create_task(budget.claim(30))
     await settle()
-    assert not claim.try_grow(90)
+    assert not claim.try_grow_to(90)
     claim.release()
     (await waiting).release()
     assert budget.in_use_bytes == 0

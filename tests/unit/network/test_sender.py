@@ -32,7 +32,7 @@ class Pattern:
         self.count = count
         self.size_bytes = count * CHUNK if promised is None else promised
         self.needs_worker = needs_worker
-        self.claim_bytes = CHUNK
+        self.bytes_to_claim = CHUNK
         self.made: list[int] = []
         self.is_size_known = True
         self.at = 0
@@ -40,7 +40,7 @@ class Pattern:
 
     @property
     def buffer_bytes(self) -> int:
-        return self.claim_bytes
+        return self.bytes_to_claim
 
     def fill(self, buffer: bytearray | None) -> int:
         assert buffer is not None
@@ -218,7 +218,7 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
     budget = MemoryBudget(1 << 20)
     async with line(budget) as there:
         lazy = Greedy(1, needs_worker=True)
-        lazy.claim_bytes = 8 * CHUNK
+        lazy.bytes_to_claim = 8 * CHUNK
         sending = asyncio.create_task(there.send(lazy))
         got = await there.read(1)
         await asyncio.to_thread(there.workers.shutdown)  # the worker that sent it is done
@@ -232,8 +232,8 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
 async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
     class Growing(Pattern):
         def fill(self, buffer: bytearray | None) -> int:
-            if self.claim_bytes == CHUNK:
-                self.claim_bytes = 400_000
+            if self.bytes_to_claim == CHUNK:
+                self.bytes_to_claim = 400_000
                 return 0
             return super().fill(buffer)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.config_resources import (
-    SettingsChangeRequest,
+    AlterConfigsOptions,
     alter_topic_settings,
     replace_topic_settings,
 )
@@ -77,7 +77,7 @@ async def test_nothing_of_a_topic_without_settings_is_deleted_or_compacted(tmp_p
             assert records_left(broker, "orders") == before == (60, before[1])
             assert dict(broker.cluster.topics["orders"].overrides) == KEEP_EVERYTHING
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        replace_topic_settings(broker.topics, "orders", {}, SettingsChangeRequest(by="test"))
+        replace_topic_settings(broker.topics, "orders", {}, AlterConfigsOptions(by="test"))
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0, "these rounds delete nothing at all"
 
@@ -112,10 +112,10 @@ async def test_settings_that_are_given_end_it_and_act(tmp_path: Path, is_replace
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         if is_replaced:
-            replace_topic_settings(broker.topics, "orders", {"retention.ms": "1000"}, SettingsChangeRequest(by="test"))
+            replace_topic_settings(broker.topics, "orders", {"retention.ms": "1000"}, AlterConfigsOptions(by="test"))
         else:
             changes = [Alteration("retention.ms", Operation.SET, "1000"), Alteration(MARKER, Operation.DELETE)]
-            alter_topic_settings(broker.topics, "orders", changes, SettingsChangeRequest(by="test"))
+            alter_topic_settings(broker.topics, "orders", changes, AlterConfigsOptions(by="test"))
         assert await value(broker, "stepdown_topics_without_settings") == 0
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0
@@ -129,7 +129,7 @@ async def test_the_first_deletion_is_said_a_minute_before(
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         before = records_left(broker, "orders")
         replace_topic_settings(
-            broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, SettingsChangeRequest(by="test")
+            broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, AlterConfigsOptions(by="test")
         )
         clock.now = NOW + YEAR_MS
         for passed_ms in (0, 30_000, 59_999):
@@ -163,7 +163,7 @@ async def test_a_restart_begins_the_minute_again(
             if number == 0:
                 before = records_left(broker, "orders")
                 configs = {"cleanup.policy": policy, "segment.ms": "1"}
-                replace_topic_settings(broker.topics, "orders", configs, SettingsChangeRequest(by="test"))
+                replace_topic_settings(broker.topics, "orders", configs, AlterConfigsOptions(by="test"))
             clock.now += YEAR_MS if number == 0 else 59_999
             for passed_ms in (0, 59_999):
                 clock.now += passed_ms
@@ -198,7 +198,7 @@ async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> Non
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
         alter_topic_settings(
-            broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], SettingsChangeRequest(by="test")
+            broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], AlterConfigsOptions(by="test")
         )
         assert broker.cluster.topics["orders"].overrides == {**KEEP_EVERYTHING, "segment.ms": "5"}
         await retain_and_clean(broker, clock)

@@ -84,8 +84,8 @@ async def test_a_port_that_somebody_else_took_meanwhile_is_tried_again(
     with socket.create_server(("127.0.0.1", port)):
         await cluster.start_broker(BROKER)
         await until(lambda: f"cannot listen on port {port} for broker {BROKER}" in caplog.text)
-        assert f"cannot listen on port {port}" in (await gateway.show_ready()).body.decode()
+        assert f"cannot listen on port {port}" in (await gateway.readiness_page()).body.decode()
     await until(lambda: OPENED in caplog.text)
-    assert (await gateway.show_ready()).body == b"ready\n"
+    assert (await gateway.readiness_page()).body == b"ready\n"
     async with await RawClient.connect("127.0.0.1", port) as client:
         await client.send(MetadataRequest(topics=()), 1)

@@ -19,11 +19,11 @@ async def test_a_gateway_without_the_port_of_a_broker_is_not_ready_until_it_has_
                     f"cannot listen on port {port} for broker {broker.cluster.node_id}: Address already in use; "
                     "set first.port to ports that are free, or end what listens there"
                 )
-                page = await gateway.show_ready()
+                page = await gateway.readiness_page()
                 assert (page.status, page.body.decode()) == (503, f"not ready: {why}\n")
                 (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
                 assert problem["names"] == [why]
                 assert problem["help"].startswith("first.port")  # it named upstream.*
                 taken.close()
                 await gateway.cluster_watch.refresh_brokers()
-                assert (await gateway.show_ready()).status == 200
+                assert (await gateway.readiness_page()).status == 200

@@ -21,7 +21,7 @@ from stepdown.storage.downconversion import chunk
 from stepdown.storage.downconversion.bytes_slice import BytesSlice
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
-from stepdown.storage.downconversion.memory_estimate import buffer_bytes_of, claim_bytes_of
+from stepdown.storage.downconversion.memory_estimate import buffer_bytes_of, bytes_to_claim_for
 from stepdown.storage.downconversion.read_window import batch_header_at, read_window
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
@@ -205,7 +205,7 @@ def test_a_fill_ends_before_a_batch_that_takes_more_than_it_began_with(
     stream = lazily
     assert next_part(stream)
     assert not opened
-    assert stream.needs_worker and stream.claim_bytes > 2_000_000
+    assert stream.needs_worker and stream.bytes_to_claim > 2_000_000
 
 
 @pytest.mark.parametrize("size", [10, 500], ids=["that grow", "of 500 bytes"])
@@ -223,7 +223,7 @@ def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
         if size_bytes > STANDARD_BUFFER:
             seen.append(size_bytes)
             assert streams[0].needs_worker
-            assert size_bytes <= streams[0].claim_bytes - streams[0].buffer_bytes
+            assert size_bytes <= streams[0].bytes_to_claim - streams[0].buffer_bytes
         return read_window(source, at, size_bytes)
 
     lazily = ConvertedStream(source, ConversionRules(target=0, first_offset=0))
@@ -259,7 +259,7 @@ def test_behind_a_large_batch_that_vanishes_a_chunk_is_made_in_a_claim_of_its_ow
     monkeypatch.setattr(chunk, "read_window", reading)
     size = 0
     while not size:
-        claimed, buffer = stream.claim_bytes, bytearray(stream.buffer_bytes)
+        claimed, buffer = stream.bytes_to_claim, bytearray(stream.buffer_bytes)
         size = stream.fill(buffer)
         assert max(read) <= claimed
     stream.step_back()
@@ -274,15 +274,15 @@ def test_padding_takes_no_more_than_a_chunk_after_a_large_batch_that_is_damaged(
     while not stream.stats.padding_bytes:
         next_part(stream)
     assert not stream.needs_worker
-    assert stream.claim_bytes == stream.buffer_bytes == STANDARD_BUFFER
+    assert stream.bytes_to_claim == stream.buffer_bytes == STANDARD_BUFFER
 
 
 def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(tmp_path: Path) -> None:
     large, larger = batch(0, 1000, 500), batch(1000, 3000, 500)
     lazily = ConvertedStream(stored(tmp_path, large + larger), ConversionRules(target=1, first_offset=1000))
-    assert lazily.needs_worker and lazily.claim_bytes > 2 * len(large)
+    assert lazily.needs_worker and lazily.bytes_to_claim > 2 * len(large)
     lazily.fill(None)
-    assert not lazily.is_size_known and lazily.claim_bytes > 2 * len(larger)
+    assert not lazily.is_size_known and lazily.bytes_to_claim > 2 * len(larger)
     lazily.fill(None)
     assert lazily.is_size_known
     assert lazily.size_bytes == len(large) + len(larger)
@@ -319,7 +319,7 @@ def test_a_codec_behind_what_vanishes_is_left_to_a_worker(tmp_path: Path) -> Non
     assert not lazily.needs_worker
     lazily.fill(bytearray(STANDARD_BUFFER))
     assert not lazily.is_size_known and lazily.needs_worker
-    assert lazily.claim_bytes > 512 * 1024
+    assert lazily.bytes_to_claim > 512 * 1024
     lazily.fill(None)
     assert lazily.is_size_known and lazily.size_bytes > 0
     assert [record.offset for read in iter_batches(memoryview(sent(lazily))) for record in read.records()] == [1, 2, 3]
@@ -579,7 +579,7 @@ def test_a_damaged_number_of_records_claims_no_less(tmp_path: Path) -> None:
     data = bytearray(batch(0, 100, codec=Codec.LZ4))
     data[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD] = pack(">i", -(1 << 31))
     header = batch_header_at(stored(tmp_path, bytes(data)), 0)
-    assert claim_bytes_of(header) > buffer_bytes_of(header) >= STANDARD_BUFFER
+    assert bytes_to_claim_for(header) > buffer_bytes_of(header) >= STANDARD_BUFFER
 
 
 @CODECS
