@@ -27,9 +27,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs a command line and returns its exit status. A failure is reported on stderr."""
     from .support.command_ending import EXIT_INTERRUPTED, finish_output, report_failure
-    from .support.stop_signals import StopSignals, end_as_by_interrupt, signals_with_default_action
+    from .support.stop_signals import StopSignals, end_like_ctrl_c, signals_with_default_action
 
-    with StopSignals(end_as_by_interrupt, signals_with_default_action()) as signals:
+    with StopSignals(end_like_ctrl_c, signals_with_default_action()) as signals:
         try:
             status = finish_output(_run(arguments))
         except BaseException as fault:

@@ -70,12 +70,12 @@ class GroupMember:
 
     def join(self) -> Operation[list[TopicPartition] | None]:
         """Joins and syncs; returns the partitions of this member, None if it has to join again at once."""
-        joined = yield self._ask(self._join_request(), JOIN_TIMEOUT_S)
+        joined = yield self._make_ask(self._join_request(), JOIN_TIMEOUT_S)
         self.member_id = joined.member_id or self.member_id
         if not self._check_code("joining", joined.error_code):
             return None
         self.generation = joined.generation_id
-        synced = yield self._ask((yield from self._sync_request(joined)), JOIN_TIMEOUT_S)
+        synced = yield self._make_ask((yield from self._sync_request(joined)), JOIN_TIMEOUT_S)
         if not self._check_code("joining", synced.error_code):
             return None
         try:
@@ -93,7 +93,7 @@ class GroupMember:
             member_id=self.member_id,
             group_instance_id=self._membership.instance_id,
         )
-        answer = yield self._ask(request)
+        answer = yield self._make_ask(request)
         return self._check_code("staying", answer.error_code)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Operation[dict[TopicPartition, str]]:
@@ -125,7 +125,7 @@ class GroupMember:
 
         yield Ask(key=ApiKey.LEAVE_GROUP, make_request=make_request, to=self._to)
 
-    def _ask(self, request: Any, timeout_s: float | None = None) -> Ask:
+    def _make_ask(self, request: Any, timeout_s: float | None = None) -> Ask:
         key = ApiKey(spec_of_request(request).key)
         return Ask(key=key, make_request=lambda version: request, to=self._to, timeout_s=timeout_s)
 

@@ -48,12 +48,12 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def print_line(line: str) -> None:
-    """Tell the person at the terminal what happens now."""
+def print_to_stderr(line: str) -> None:
+    """Tells the person at the terminal what happens now; results go to stdout."""
     print(line, file=sys.stderr, flush=True)
 
 
 @lru_cache(maxsize=1024)
-def print_once(line: str) -> None:
+def print_to_stderr_once(line: str) -> None:
     """Prints a line that would come again each time that something is read, once."""
-    print_line(line)
+    print_to_stderr(line)

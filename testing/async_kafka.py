@@ -24,8 +24,9 @@ from .control_client import ControlClient, ControlFailed, MissingControlClient
 from .faults import AsyncFaults, raise_unfired
 from .partition import Partition, partition_from_control, partition_from_metadata
 from .received_requests import AsyncRequests
-from .record_comparison import Expected, TestRecord, as_bytes, as_setting, assert_same, headers_as_bytes
+from .record_comparison import Expected, TestRecord, as_bytes, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
+from .wire.config_values import as_config_value
 from .wire.waiting import LOOK_S, Timeout, run_within, to_seconds, wait_for
 from .wire.wire_client import WireClient
 from .wire.wire_records import WireRecords
@@ -95,7 +96,7 @@ class AsyncKafka(NameSuggestions):
             name=name,
             partitions=partitions,
             replication_factor=replication_factor,
-            configs={key: as_setting(key, value) for key, value in (config or {}).items()},
+            configs={key: as_config_value(key, value) for key, value in (config or {}).items()},
         )
         (result,) = await self._wire.run(create_topics([topic]))
         if result.failed:
@@ -471,7 +472,7 @@ class AsyncKafka(NameSuggestions):
         return await wait_for(look, is_there, timeout, wanted, show, self._why_silent)
 
     async def _why_silent(self) -> str:
-        """What the test did to brokers, as the end of a message; "" for nothing, and where that cannot be told."""
+        """The brokers that this test silenced, as the end of a message; "" for none, or if that is not known."""
         if not self.has_control:
             return ""
         try:

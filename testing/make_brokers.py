@@ -9,7 +9,7 @@ from ..broker.cluster_with_control_port import ControlledCluster
 from ..broker.faults.hard_linked_files import HardLinkedFiles
 from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
-from .record_comparison import as_setting
+from .wire.config_values import as_config_value
 
 DEFAULTS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -32,7 +32,7 @@ def make_brokers(
     seed: int = 0,
 ) -> Brokers:
     """Not started yet; in the event loop that they will run in. Raises: ConfigError, DiskFault."""
-    settings = {name: as_setting(name, value) for name, value in {**DEFAULTS, **config}.items()}
+    settings = {name: as_config_value(name, value) for name, value in {**DEFAULTS, **config}.items()}
     if brokers == 1:
         rack = {"broker.rack": racks[0]} if racks else {}
         given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **rack, **settings}

@@ -20,10 +20,10 @@ from .async_kafka import AsyncKafka
 from .control_client import LocalControl
 from .finish_despite_cancellation import finish_despite_cancellation
 from .make_brokers import Brokers, make_brokers
-from .record_comparison import as_setting, as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import PROTOCOLS, SecuredListener, check_protocol
 from .security.superuser import USERS, Superuser
+from .wire.config_values import as_config_value, as_text
 
 
 class BrokerOptions(TypedDict, total=False):
@@ -100,7 +100,7 @@ class OwnBrokers:
             raise ValueError(f"data is the log directory of a broker that has stopped; there is no folder {data}")
         self._number, self._racks, self._seed = brokers, racks, seed
         self._data, self._log_dir = data, log_dir
-        self._config = {name: as_setting(name, value) for name, value in (config or {}).items()}
+        self._config = {name: as_config_value(name, value) for name, value in (config or {}).items()}
         self._config.setdefault("stepdown.page.enabled", as_text(http))
         if act_as is not None:
             self._config["stepdown.act.as"] = act_as

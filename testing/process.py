@@ -17,10 +17,10 @@ from typing import IO
 from .control_client import HttpControl
 from .elsewhere import connect
 from .kafka import Kafka
-from .record_comparison import as_setting
 from .security.client_settings import ClientSettings
 from .security.secured_listener import SecuredListener, check_protocol
 from .security.superuser import USERS, Superuser, check_certificates_can_be_made
+from .wire.config_values import as_config_value
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
@@ -47,7 +47,7 @@ class RunningProcess:
         """Raises: ValueError for an unknown protocol."""
         check_protocol(security)
         self._brokers, self._racks = brokers, racks
-        self._config = {key: as_setting(key, value) for key, value in (config or {}).items()}
+        self._config = {key: as_config_value(key, value) for key, value in (config or {}).items()}
         if act_as:
             self._config["stepdown.act.as"] = act_as
         self._security = security

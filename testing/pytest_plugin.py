@@ -40,14 +40,16 @@ NOPROC = {
     "control": "HOST:PORT of its control port, where it is stepdown's.",
     "token": "The token of its control port.",
 }
-SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the fixture `kafka_proc`, as alice."
+SECURITY = (
+    "Security protocol of the fixture `kafka_proc`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; users log in as alice."
+)
 ACT_AS = "Release of Kafka that the brokers of the fixtures act as, such as 4.4, where a test does not say another one."
 OWN = frozenset({"kafka", "kafka_cluster"})
 SHARED = frozenset({"kafka_proc", "kafka_noproc"})
 BROKERS = OWN | SHARED
 FOR_OWN = "@pytest.mark.kafka is for the fixtures kafka, kafka_cluster, kafka_async and kafka_cluster_async"
 INSTEAD_OF_MARKER = {
-    "kafka_noproc": "kafka_noproc is what runs elsewhere, as it was begun there",
+    "kafka_noproc": "kafka_noproc is a Kafka that was started elsewhere, with its own settings",
     "kafka_proc": "kafka_proc is one for the session: --kafka-security and --kafka-act-as say how it begins",
 }
 """The hint for a test that has the marker, but only this fixture."""

@@ -1,11 +1,8 @@
 """Compares the records of a test with the expected ones, and describes differences in lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 
-from ..broker.faults.field_parsers import parse_duration_ms
 from ..protocol.plural import plural
 
 Header = tuple[str, bytes | None]
@@ -37,21 +34,6 @@ def as_bytes(data: bytes | str | None) -> bytes | None:
     if not isinstance(data, bytes | str | None):
         raise TypeError(f"keys and values are bytes, text or None, not {data!r}")
     return data.encode() if isinstance(data, str) else data
-
-
-def as_text(value: object) -> str:
-    """A setting as Kafka writes it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(as_text, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def as_setting(name: str, value: object) -> str:
-    """The value of a setting as Kafka writes it; one in milliseconds may be a time, such as 1h."""
-    is_time = isinstance(value, str | timedelta) and name.endswith(".ms")
-    with suppress(ValueError):  # the setting itself says what it expects
-        return str(parse_duration_ms(value)) if is_time else as_text(value)
-    return as_text(value)
 
 
 def headers_as_bytes(

@@ -5,9 +5,8 @@
 
 All servers are up, each over its own copy of the same records, and are loaded for a moment one after the other, the
 first of a round being another each time: what the machine's neighbours do hits all of them. SERVER: `kafka` (3.9.1), or
-a checkout that is set up (`make setup`), with settings behind it if need be. Prints medians of all turns, and of the
-ratios to the first server in the same round, with what the middle half of these lies between. Load as in
-`stepdown bench fetch`.
+a checkout that is set up (`make setup`), with settings behind it if need be. Prints the median of all turns, and the
+median and quartiles of the ratios to the first server in the same round. Load as in `stepdown bench fetch`.
 """
 
 import argparse

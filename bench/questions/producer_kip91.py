@@ -135,13 +135,13 @@ async def run(address: str, fault: str, asked: argparse.Namespace, settings: dic
             forwarder.stall() if fault == "stall" else forwarder.hang_up()
         deliveries.append(producer.send(topic, b"%d" % number, callback=ends.taker()))
         await asyncio.sleep(asked.pause / 1000)
-    await asyncio.gather(*map(ended, deliveries))
+    await asyncio.gather(*map(wait_until_ended, deliveries))
     await producer.close(0)
     await forwarder.close()
     return ends
 
 
-async def ended(delivery: Any) -> None:
+async def wait_until_ended(delivery: Any) -> None:
     try:
         await delivery
     except ProducerError:

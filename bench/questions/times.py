@@ -1,4 +1,4 @@
-"""How long do a start, a fixture and an import take, and how long do others wait while one attacks? Tests say no times.
+"""Measures what tests do not: how long a start, a fixture and an import take, and how long others wait under an attack.
 
     python bench/questions/times.py            # compare with docs/results/times.json
     python bench/questions/times.py --keep     # write that file
@@ -254,7 +254,7 @@ def machine() -> str:
 
 
 def is_worse(name: str, before: float, now: float) -> bool:
-    """Milliseconds are better the fewer; rates are to stay where they are."""
+    """A time is worse when it has grown, a rate when it has moved either way."""
     return now > before * (1 + MOVED) if name.startswith("ms") else abs(now / before - 1) > MOVED / 10
 
 

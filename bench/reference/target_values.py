@@ -41,7 +41,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A bar, what was measured, None where it was not, and in which case."""
+    """A bar, with what was measured in one case; None stands for what was not measured."""
 
     bar: Target
     ours: float | None = None

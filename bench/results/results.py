@@ -85,7 +85,7 @@ def config_of(server: str, version: str, case: Mapping[str, Value]) -> str:
 
 
 def settings_that_differ(results: Sequence[Result]) -> list[str]:
-    """The settings that tell cases apart; all of them where there is one case."""
+    """The names of the settings that differ between the cases; all names if none differs."""
     names = list(results[0].case)
     return [name for name in names if len({result.case[name] for result in results}) > 1] or names
 

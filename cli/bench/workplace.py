@@ -107,7 +107,7 @@ def _make_certificates_for_ssl(security: str, folder: Path) -> str:
 
 
 def _make_folders(shared: Shared) -> None:
-    """Before anything is measured, so that no hour ends in a file that cannot be written."""
+    """Makes the folders of the results, so that a folder that cannot be made fails before an hour of measurement."""
     if shared.html is not None and find_spec("matplotlib") is None:
         raise ModuleNotFoundError(name="matplotlib")
     files = (shared.out, shared.events, shared.html)

@@ -11,7 +11,7 @@ from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.name_value_options import parse_name_value_pairs
-from .entity_completion import complete_altered_settings, complete_entities
+from .entity_completion import complete_entities, complete_settings_to_alter
 from .removed_settings import check_removed_settings
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def alter(
             "--config",
             "-c",
             metavar="KEY=VALUE",
-            autocompletion=complete_altered_settings,
+            autocompletion=complete_settings_to_alter,
             help="A setting; may be repeated.",
         ),
     ] = None,

@@ -7,7 +7,7 @@ import typer
 from ..support.completion_values import complete_groups, complete_settings, complete_topic_settings, complete_topics
 
 
-def complete_altered_settings(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_settings_to_alter(ctx: typer.Context, incomplete: str) -> list[str]:
     """Returns KEY= for each setting: of topics if the command line names a topic, else of brokers and topics."""
     if str((ctx.params.get("entity") or [""])[0]).startswith("topic"):
         return complete_topic_settings(incomplete)

@@ -80,14 +80,14 @@ def _check_before_start(loaded: StartupSettings, options: BrokerOptions, environ
 
     Raises: OSError, DiskFault for what would keep a broker from starting.
     """
-    from .start_check import check_addresses, check_directories, check_listener_files
+    from .start_check import check_addresses_can_be_bound, check_directories, check_listener_files
 
     brokers = [loaded.settings]
     if options.brokers > 1:
         from .cluster_process import load_settings_of_members
 
         brokers = load_settings_of_members(options.brokers, loaded, partial(load_settings, options, environ))
-    check_addresses(brokers, loaded.settings.stepdown_control_listen)
+    check_addresses_can_be_bound(brokers, loaded.settings.stepdown_control_listen)
     new = check_directories(brokers)
     if options.make_files is not None:
         options.make_files()

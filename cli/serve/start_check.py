@@ -16,7 +16,7 @@ from ...storage.files.files import Files
 log = logging.getLogger("stepdown")
 
 
-def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None) -> None:
+def check_addresses_can_be_bound(brokers: Sequence[BrokerSettings], control: HostPort | None) -> None:
     """Binds each address for a moment; `control` is one for all brokers. Raises: OSError for the first that fails."""
     wanted: list[Endpoint | HostPort] = [] if control is None else [control]
     for settings in brokers:

@@ -18,7 +18,7 @@ class SignalStop(BaseException):
     """A signal came while a command waited for a broker."""
 
 
-def end_as_by_interrupt(number: int) -> None:
+def end_like_ctrl_c(number: int) -> None:
     """Acts like ^C, so that temporary files and child processes of a command are removed. Raises: SystemExit.
 
     It raises no KeyboardInterrupt: if that interrupts an `exec`, Python may die by SIGINT although it was caught.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..failures import BadUsage
 from ..kafka_connector import one_line_kafka_errors, read_options
 from ..places.place_files import is_remote
@@ -65,7 +65,7 @@ def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: floa
     Raises: PipelineFailure.
     """
     if archive.format == "parquet":
-        print_line(_PARQUET_NOTE)
+        print_to_stderr(_PARQUET_NOTE)
     rows = stream_records(spark, archive)
     writer = (
         rows.writeStream.format(archive.format)
@@ -124,7 +124,7 @@ def _await_query(query: "StreamingQuery", *, is_endless: bool) -> Mapping[int, i
             for step in query.recentProgress:
                 if step["numInputRows"] and step["batchId"] not in done:
                     done[step["batchId"]] = step["numInputRows"]
-                    print_line(f"batch {step['batchId']}: {step['numInputRows']:,} rows")
+                    print_to_stderr(f"batch {step['batchId']}: {step['numInputRows']:,} rows")
             if ended:
                 return done
     except KeyboardInterrupt:

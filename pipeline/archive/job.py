@@ -4,7 +4,7 @@ import argparse
 import time
 
 from ...protocol.plural import plural
-from ..console_output import print_line, print_rows
+from ..console_output import print_rows, print_to_stderr
 from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
 from ..kafka_connector import check_one_address_listens
@@ -94,7 +94,7 @@ def _archive_from_logs(
     try:
         while True:
             for written in archive_new_batches(run, archive):
-                print_line(
+                print_to_stderr(
                     f"batch {batches}: {sum(file.rows for file in written):,} rows in {plural(len(written), 'file')}"
                 )
                 batches += 1

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles, join_places
 from ..reading.log_losses import find_lost_log_or_tail
@@ -156,7 +156,7 @@ def _first_new_offset(
     if position is None:
         return log.start_offset
     if topic_id is not None and position.topic_id not in (None, topic_id):
-        print_line(f"{name}: the topic was made anew; archived from offset {log.start_offset} on")
+        print_to_stderr(f"{name}: the topic was made anew; archived from offset {log.start_offset} on")
         return log.start_offset
     if log.start_offset <= position.offset <= end:
         return position.offset
@@ -172,7 +172,7 @@ def _report_loss(archive: LogArchive, lost: str) -> None:
     """Raises: DataLoss."""
     if archive.lost_is_failure:
         raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
-    print_line(lost)
+    print_to_stderr(lost)
 
 
 def _find_topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
@@ -227,7 +227,7 @@ def _make_tasks(
                 lost_is_failure=archive.lost_is_failure,
             )
     for warning in planner.warnings:
-        print_line(warning)
+        print_to_stderr(warning)
     for loss in planner.losses:
         _report_loss(archive, str(loss))
 

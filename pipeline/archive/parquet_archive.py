@@ -1,7 +1,7 @@
 """The files of a batch as one commit of a Parquet table, by its manifest, and small files joined to large ones.
 
-Readers that list the folders see a batch as it is written, and while a compaction is under way, or after one that was
-killed until the next run, joined rows twice; readers of `_manifest.json` see neither.
+Readers that list the folders see batches half written. During a compaction, and from one that was killed until the next
+run, they see the joined rows twice. Readers of `_manifest.json` see neither.
 
 | step of a compaction | what a crash after it leaves |
 |---|---|

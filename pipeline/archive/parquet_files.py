@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.columns import WantedRows
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import TYPES, ArrowRows
@@ -114,10 +114,10 @@ def _read_arrow_batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
             without_times += batch.column(COLUMNS.index("timestamp")).null_count
             yield _add_lineage_columns(batch, split, rows.headers, task) if task.lineage else batch
         for damage in leniency.skipped:
-            print_line(str(damage))
+            print_to_stderr(str(damage))
     if without_times and not task.timestamp_ms:
         where = f"{task.splits[0].topic}-{task.splits[0].partition}"
-        print_line(
+        print_to_stderr(
             f"{where}: {without_times:,} records have a time that Spark cannot hold: null; --timestamp-ms keeps it"
         )
 

@@ -24,7 +24,7 @@ from ...protocol.records.compression.codecs import decompress_in_chunks
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.legacy_batch import LegacyBatch
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.segment_location import SegmentFile
@@ -160,7 +160,7 @@ class _CostReckoner:
             cost.converted_bytes = self._size_after_conversion(batch)
         except InvalidRecord as refusal:  # a negative timestamp, say: a broker answers old clients with an error
             if not self._has_refused:
-                print_line(f"{task.segment.path}: position {self.position}: {refusal}; old clients cannot have it")
+                print_to_stderr(f"{task.segment.path}: position {self.position}: {refusal}; old clients cannot have it")
             self._has_refused = True
             return
         cost.conversion_cpu_ns = thread_time_ns() - began

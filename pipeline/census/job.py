@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ..console_output import print_line, print_rows
+from ..console_output import print_rows, print_to_stderr
 from ..failures import BadUsage
 from ..job_source import Source, add_source_arguments, source_of
 from ..places.place_files import PlaceFiles, is_remote
@@ -64,9 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
     source = source_of(arguments)
     tasks = segment_cost_tasks(arguments, source)  # bad usage fails before Spark starts
     _check_page_path(arguments.html)
-    print_line(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
+    print_to_stderr(f"{len(tasks)} segments, {sum(task.segment.bytes_to_read for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
-    size_bytes = sum(task.segment.counted_bytes for task in tasks)
+    size_bytes = sum(task.segment.bytes_to_read for task in tasks)
     with show_progress(session, "census", segments=len(tasks), size_bytes=size_bytes):
         tables = _count_headers(session, arguments, source)
     if arguments.exact:
@@ -76,10 +76,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out:
         if not is_remote(arguments.out):  # which only Spark can write
             write_report(arguments.out, tables, about)
-        print_line(f"tables are in {arguments.out}")
+        print_to_stderr(f"tables are in {arguments.out}")
     if arguments.html:
         write_report_page(Path(arguments.html), tables, about)
-        print_line(f"the page is {arguments.html}")
+        print_to_stderr(f"the page is {arguments.html}")
 
 
 def _check_page_path(path: str | None) -> None:
@@ -146,4 +146,4 @@ def segment_cost_tasks(arguments: argparse.Namespace, source: Source) -> list[Se
         for log in source.find_logs(PlaceFiles(source.store))
         for segment in log.segments
     ]
-    return sorted(tasks, key=lambda task: -task.segment.counted_bytes)
+    return sorted(tasks, key=lambda task: -task.segment.bytes_to_read)

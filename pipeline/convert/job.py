@@ -14,7 +14,7 @@ from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ...storage.files.checkpoint_file import CLEANER_OFFSETS, MalformedCheckpoint, format_offsets, read_offsets
 from ...storage.files.file_names import segment_file_path
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
-from ..console_output import print_line, print_rows
+from ..console_output import print_rows, print_to_stderr
 from ..failures import BadUsage, PipelineFailure
 from ..job_source import Source, add_source_arguments, source_of
 from ..places.place_files import PlaceFiles, normalize
@@ -57,9 +57,9 @@ def run(arguments: argparse.Namespace) -> None:
     made_for = f"magic {arguments.magic}, zstd to {arguments.recompress or 'nothing'}"
     done = take_up_earlier_run(files, out, made_for, tasks)
     left = [task for task in tasks if task.key not in done]
-    print_line(f"{plural(len(left), 'segment')} to convert, {len(done)} are done")
+    print_to_stderr(f"{plural(len(left), 'segment')} to convert, {len(done)} are done")
     session = build_session("convert", master=arguments.master)
-    size_bytes = sum(task.segment.counted_bytes for task in left)
+    size_bytes = sum(task.segment.bytes_to_read for task in left)
     with show_progress(session, "convert", segments=len(left), size_bytes=size_bytes):
         outcomes = [*done.values(), *_convert_all(session, left)]
     _write_files_beside_segments(files, source.path, out, made_for, tasks, outcomes)
@@ -75,7 +75,7 @@ def plan_tasks(
     logs = source.find_logs(files)
     for log in logs:
         for loss in find_lost_log_or_tail(files, log):
-            print_line(f"lost: {loss}")
+            print_to_stderr(f"lost: {loss}")
     tasks = [
         ConversionTask(
             topic=log.topic,
@@ -90,7 +90,7 @@ def plan_tasks(
         for log in logs
         for segment in log.segments
     ]
-    return sorted(tasks, key=lambda task: -task.segment.counted_bytes)
+    return sorted(tasks, key=lambda task: -task.segment.bytes_to_read)
 
 
 def take_up_earlier_run(
@@ -110,7 +110,7 @@ def take_up_earlier_run(
     done = {}
     for task in tasks:
         outcome = read_note(files, task) or known.get(task.key)
-        if outcome is not None and outcome.bytes_in == task.segment.counted_bytes:
+        if outcome is not None and outcome.bytes_in == task.segment.bytes_to_read:
             done[task.key] = outcome
     return done
 
@@ -201,7 +201,7 @@ def _check_records_are_equal(
     if different:
         names = ", ".join(sorted(f"{row.topic}-{row.partition}" for row in different))
         raise PipelineFailure(f"{out}: records differ from {source.path} in {names}")
-    print_line("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
+    print_to_stderr("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
 
 
 def _hash_records_by_partition(session: SparkSession, source: Source, magic: int) -> DataFrame:

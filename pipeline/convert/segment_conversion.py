@@ -170,7 +170,7 @@ class _SegmentConverter:
             topic=task.topic,
             partition=task.partition,
             segment=task.base_offset,
-            bytes_in=task.segment.counted_bytes,
+            bytes_in=task.segment.bytes_to_read,
             bytes_out=self._written.size,
             sha256=self._sha.hexdigest(),
             cpu_s=cpu_s,

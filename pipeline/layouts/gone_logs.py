@@ -20,7 +20,7 @@ from itertools import islice
 
 from ...storage.files.checkpoint_file import HIGH_WATERMARKS, RECOVERY_POINTS, TopicPartition
 from ...storage.files.file_names import log_dir_name
-from ..console_output import print_once
+from ..console_output import print_to_stderr_once
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from .checkpointed_offsets import CheckpointedOffsets
@@ -51,7 +51,7 @@ def find_gone_logs(
         if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_dir_name(*key)}")
     ]
     if missing and is_empty:
-        print_once(
+        print_to_stderr_once(
             f"{path} has no partition, and {checkpoints.file} names {_list_names(missing)}: deleted, moved or lost"
         )
         return []
@@ -76,7 +76,7 @@ def _warn_of_partitions_in_one_checkpoint(path: str, missing: Collection[TopicPa
     if missing:
         what = f"{RECOVERY_POINTS} names it and {HIGH_WATERMARKS} does not"
         cause = "deleted or moved shortly before the broker died, or lost"
-        print_once(f"{path}: {_list_names(missing)} not here; {what}: {cause}")
+        print_to_stderr_once(f"{path}: {_list_names(missing)} not here; {what}: {cause}")
 
 
 def _list_names(partitions: Collection[TopicPartition]) -> str:
@@ -101,4 +101,4 @@ def warn_of_missing_partitions(where: str, folders: Iterable[TopicPartition]) ->
         if count:
             missing = ((topic, number) for number in range(max(there)) if number not in there)
             names = _join_first_names(missing, count)
-            print_once(f"{where}: {names} not here, only higher partitions; another broker may have them")
+            print_to_stderr_once(f"{where}: {names} not here, only higher partitions; another broker may have them")

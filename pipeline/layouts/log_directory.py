@@ -31,7 +31,7 @@ from ...storage.files.file_names import (
 from ...storage.files.files import DirectoryEntry
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ...storage.recovery.transient_files import has_transient, plan_transient_files
-from ..console_output import print_once
+from ..console_output import print_to_stderr_once
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.log_end import segment_end_offset
@@ -82,7 +82,7 @@ def _read_logs(
     """The logs in the folders that a broker serves. `checkpoints` were read before: a running one only adds to them."""
     for name, directory in folders:
         if name.suffix and name.suffix != DELETE_DIRECTORY:
-            print_once(
+            print_to_stderr_once(
                 f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve"
             )
     served = [(name, directory) for name, directory in folders if not name.suffix]
@@ -126,7 +126,7 @@ def _find_old_copies(files: PlaceFiles, folders: Sequence[tuple[LogFolderName, s
                 " move away the one that is not wanted"
             )
         seen[key] = other if copy == directory else directory
-        print_once(f"{copy}: left out, a broker has moved it to {seen[key]}")
+        print_to_stderr_once(f"{copy}: left out, a broker has moved it to {seen[key]}")
         old.add(copy)
     return old
 

@@ -2,8 +2,8 @@
 
 Tiered storage holds more than the log: a segment that two leaders uploaded, each under its own id; the end of one that
 an unclean election cut off; what the broker has still got itself. Kafka's RemoteLogManager asks for an offset together
-with the leader epoch that it has there, and so does this: of a segment those offsets count whose epoch in it is that
-of the log's history. The history is that of the broker's log where there is one, else of the
+with the leader epoch that it has there, and so does this: an offset of a segment counts only if the segment has it in
+the same leader epoch as the log's history. The history is that of the broker's log where there is one, else of the
 segment with the highest epoch. Where several segments have an offset, the broker's own is read, then the longest.
 
 Source: Kafka 3.9 `RemoteLogManager.read`, `RemoteLogMetadataCache`.

@@ -2,8 +2,8 @@
 
 Files are objects, folders are prefixes; an object is there whole or not at all, so `replace` and `create` are a put.
 Failed requests are tried again with growing pauses (5xx, timeouts, broken connections); what remains is a DiskFault.
-An object that was replaced since it was listed, or while a handle reads it, is one, too: its parts would be of two
-versions.
+It is also a DiskFault if an object was replaced after it was listed, or while a handle reads it: its parts would come
+from two versions.
 """
 
 import re

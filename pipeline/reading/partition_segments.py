@@ -28,4 +28,4 @@ class PartitionSegments:
 
     @property
     def size_bytes(self) -> int:
-        return sum(segment.counted_bytes for segment in self.segments)
+        return sum(segment.bytes_to_read for segment in self.segments)

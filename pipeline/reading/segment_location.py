@@ -28,7 +28,7 @@ class SegmentFile:
     Only bytes `start` to `size_bytes` (open) are read. Left out are preallocated zeros at the end, batches that another
     segment has, too, and batches of a leader epoch that was cut off; `cut_at` is then the first offset that counts.
     `chunks` says how the bytes are stored where they are not as in the log, `indexes` where the indexes are if not
-    beside the file, by suffix. `version` is which bytes an object had as it was listed.
+    beside the file, by suffix. `version`: that of the object when it was listed.
     """
 
     path: str
@@ -50,7 +50,7 @@ class SegmentFile:
         return self.base_offset if self.cut_at is None else self.cut_at
 
     @property
-    def counted_bytes(self) -> int:
+    def bytes_to_read(self) -> int:
         return self.size_bytes - self.start
 
     def path_with_suffix(self, suffix: str) -> str:

@@ -100,7 +100,7 @@ class SplitPlanner:
             if (
                 behind
                 or segment.base_offset >= end
-                or not segment.counted_bytes
+                or not segment.bytes_to_read
                 or self._is_before_wanted_time(segment)
             ):
                 continue
@@ -137,7 +137,7 @@ class SplitPlanner:
             return
         holes = [(first, log.segments[0].first_offset, "the first segment begins after them")]
         for segment in log.segments:
-            if not segment.counted_bytes:
+            if not segment.bytes_to_read:
                 next_offset = log.known_end if segment.next_base is None else segment.next_base
                 holes.append((segment.first_offset, next_offset, f"{segment.path} is empty"))
         for hole_first, hole_end, where in holes:
@@ -174,12 +174,12 @@ class SplitPlanner:
             file.close()
 
     def _plan_cuts(self, segment: SegmentFile, first: int, end: int) -> Sequence[tuple[int, int]]:
-        whole = segment.counted_bytes <= self.max_bytes and segment.base_offset >= first
+        whole = segment.bytes_to_read <= self.max_bytes and segment.base_offset >= first
         if whole and (segment.next_base is None or segment.next_base <= end):
             return [(segment.start, segment.size_bytes)]
         entries = offset_entries(self.files, segment)
         cuts = _cut_positions(entries, segment, first, end, self.max_bytes)
-        if not entries and segment.counted_bytes > self.max_bytes:
+        if not entries and segment.bytes_to_read > self.max_bytes:
             return self._find_cuts_in_headers(segment)
         wrong = next((cut for cut in cuts if not _is_batch_at_cut(self.files, segment, entries, cut)), None)
         if wrong is None:

@@ -7,8 +7,8 @@
 | startingOffsetsByTimestamp, endingOffsetsByTimestamp | `{"topic":{"0":1700000000000}}` |
 | startingOffsetsByTimestampStrategy | `error` or `latest`, where no record is so late |
 
-Times win over offsets, one for all over those by partition. Ends are open. A partition that JSON does not name is read
-from its earliest offset to its latest.
+A timestamp takes precedence over offsets, and one for all partitions over those by partition. The ending offset is not
+read. A partition that JSON does not name is read from its earliest offset to its latest.
 """
 
 import json

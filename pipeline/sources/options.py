@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...config.similar_names import nearest
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..durations import parse_seconds
 from ..failures import BadUsage
 from ..layouts.partition_logs import find_partition_logs
@@ -125,7 +125,7 @@ class ReadOptions:
             found = [log for log in found if log.partition in self.assigned[log.topic]]
         for log in found:
             for note in log.notes:
-                print_line(f"{log.topic}-{log.partition}: {note}")
+                print_to_stderr(f"{log.topic}-{log.partition}: {note}")
         return found
 
     def _check_partitions_are_read(self, logs: Iterable[PartitionSegments]) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ..console_output import print_line, print_once
+from ..console_output import print_to_stderr, print_to_stderr_once
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..reading.damage import missing_offsets_damage, raise_or_keep_loss
@@ -67,7 +67,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             offset = first_offset(self._options.starting, files, log, end)
             for loss in find_lost_start(log, offset):
                 raise_or_keep_loss(
-                    loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_line(f"lost: {each}")
+                    loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_to_stderr(f"lost: {each}")
                 )
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
         return found
@@ -156,7 +156,9 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for log in self._logs(files):
             for loss in find_lost_log_or_tail(files, log):
                 raise_or_keep_loss(
-                    loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_once(f"lost: {each}")
+                    loss,
+                    is_failure=self._options.fail_on_data_loss,
+                    keep=lambda each: print_to_stderr_once(f"lost: {each}"),
                 )
             found.setdefault(log.topic, {})[str(log.partition)] = max(
                 self._options.end_of_reading(files, log), log.start_offset
@@ -171,7 +173,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for topic, partition, offset in _offsets_by_partition(start):
             lost = self._describe_lost_records(topic, partition, offset, ends.get(topic, {}).get(partition))
             if lost is not None:
-                print_line(f"lost: {lost}")
+                print_to_stderr(f"lost: {lost}")
         earliest: Offsets = {}
         if any(partition not in start.get(topic, {}) for topic, partition, _ in _offsets_by_partition(ends)):
             for log in self._logs(self._options.files()):

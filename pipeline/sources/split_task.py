@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, WantedRows
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..failures import BadUsage
 from ..reading.arrow_columns import DAMAGE, ArrowRows, damage_rows
 from ..reading.damage import Damage, missing_offsets_damage, raise_or_keep_loss
@@ -76,10 +76,10 @@ def report_planning(options: ReadOptions, planned: SplitPlanner, schema: StructT
     Raises: DataLoss for wanted offsets that no file has.
     """
     for warning in planned.warnings:
-        print_line(warning)
+        print_to_stderr(warning)
     for loss in planned.losses:
         raise_or_keep_loss(
-            loss, is_failure=options.fail_on_data_loss, keep=lambda damage: print_line(f"lost: {damage}")
+            loss, is_failure=options.fail_on_data_loss, keep=lambda damage: print_to_stderr(f"lost: {damage}")
         )
     return [SplitPartition((), tuple(planned.losses))] if planned.losses and DAMAGE in schema.fieldNames() else []
 
@@ -122,7 +122,7 @@ def make_damage_rows(damages: Sequence[Damage], schema: StructType) -> Iterator[
 def report_skipped_damage(leniency: DamagePolicy, schema: StructType) -> Iterator[Any]:
     """Print what was skipped, and yield its rows where a column asks for them."""
     for damage in leniency.skipped:
-        print_line(f"skipped: {damage}")
+        print_to_stderr(f"skipped: {damage}")
     yield from make_damage_rows(leniency.skipped, schema)
 
 
@@ -155,4 +155,4 @@ def read_split(
             yield from decoded.batches(batch)
     yield from report_skipped_damage(leniency, schema)
     for line in () if decoded is None else decoded.describe_errors():
-        print_line(f"{split.path}: {line}")
+        print_to_stderr(f"{split.path}: {line}")

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from ..console_output import print_line
+from ..console_output import print_to_stderr
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles, normalize
 from .registry import Registry
@@ -53,7 +53,7 @@ class ValueOptions:
         except BadUsage as wrong:
             raise BadUsage(f"{self.schema_path}: {wrong}" if self.schema_path else str(wrong)) from wrong
         for problem in decoder.find_unusable_schemas():
-            print_line(f"{problem}; values with this id are not decoded")
+            print_to_stderr(f"{problem}; values with this id are not decoded")
         return found
 
     def _read_schemas_of_registry(self, topics: Sequence[str] | None) -> Mapping[int, Schema]:

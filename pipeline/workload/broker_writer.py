@@ -33,8 +33,8 @@ def workload_frame(spark: "SparkSession", workload: Workload) -> "DataFrame":
             for number in batch.column(0).to_pylist():
                 yield _make_arrow_batch(workload.make_chunk(number))
 
-    tasks = min(len(workload.chunks), spark.sparkContext.defaultParallelism) or 1
-    numbers = spark.range(0, len(workload.chunks), numPartitions=tasks)
+    tasks = min(len(workload.chunk_numbers), spark.sparkContext.defaultParallelism) or 1
+    numbers = spark.range(0, len(workload.chunk_numbers), numPartitions=tasks)
     return numbers.mapInArrow(make, _COLUMNS).selectExpr(f"'{workload.topic}' AS topic", "*")
 
 

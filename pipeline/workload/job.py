@@ -4,7 +4,7 @@ import argparse
 from dataclasses import fields
 
 from ...protocol.records.layout import Codec
-from ..console_output import print_line, print_rows
+from ..console_output import print_rows, print_to_stderr
 from ..failures import BadUsage
 from ..kafka_connector import check_one_address_listens
 from ..spark_packages import jar_settings
@@ -84,5 +84,5 @@ class _JobProgress:
 
     def __call__(self, written: int) -> None:
         if written >= self._next:
-            print_line(f"{written:,} of {self._of:,} records")
+            print_to_stderr(f"{written:,} of {self._of:,} records")
             self._next += _TOLD_EVERY

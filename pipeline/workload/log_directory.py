@@ -46,7 +46,7 @@ def _write_records(workload: Workload, log_manager: LogManager, tell: Callable[[
         for number in range(workload.partitions)
     ]
     written = 0
-    for number in workload.chunks:
+    for number in workload.chunk_numbers:
         for record in workload.make_chunk(number):
             writer = writers[record.partition]
             writer.add(

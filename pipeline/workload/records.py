@@ -73,7 +73,7 @@ class Workload:
                 raise ValueError(f"{name} is below 1")
 
     @property
-    def chunks(self) -> range:
+    def chunk_numbers(self) -> range:
         """The numbers of all chunks."""
         return range(-(-self.records // CHUNK_RECORDS))
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -164,7 +165,8 @@ def test_a_workload_comes_out_as_it_was_planned(spark: "SparkSession", served: S
     served.broker.create_topic("workload", partitions=3)
     workload = Workload(records=5000, size=100, partitions=3, keys="zipf", codec=Codec.GZIP)
     write_to_broker(spark, workload, served.proxy.address, idempotent=served.idempotent)
-    planned = Counter((r.partition, r.key, r.value) for number in workload.chunks for r in workload.make_chunk(number))
+    made = chain.from_iterable(map(workload.make_chunk, workload.chunk_numbers))
+    planned = Counter((record.partition, record.key, record.value) for record in made)
     assert counted(read(spark, served, "workload"), "partition", "key", "value") == planned
 
 

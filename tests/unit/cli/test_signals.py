@@ -57,8 +57,8 @@ def test_a_second_signal_ends_a_command_that_does_not_end() -> None:
     script = (
         "import signal, time\n"
         "from stepdown.cli.support import stop_signals\n"
-        "from stepdown.cli.support.stop_signals import StopSignals, end_as_by_interrupt, signals_with_default_action\n"
-        "with StopSignals(end_as_by_interrupt, signals_with_default_action()):\n"
+        "from stepdown.cli.support.stop_signals import StopSignals, end_like_ctrl_c, signals_with_default_action\n"
+        "with StopSignals(end_like_ctrl_c, signals_with_default_action()):\n"
         "    try: signal.raise_signal(signal.SIGTERM)\n"
         "    except SystemExit: pass\n"
         "    stop_signals.ONE_TIME_S = 0\n"

@@ -9,8 +9,8 @@ from stepdown.protocol.errors import ErrorCode
 from stepdown.testing import Kafka, running
 from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.own_brokers import OwnBrokers
-from stepdown.testing.record_comparison import as_setting
 from stepdown.testing.security.secured_listener import check_protocol
+from stepdown.testing.wire.config_values import as_config_value
 
 # The fault of each of these is in the docstring of the test below.
 WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
@@ -129,10 +129,11 @@ def test_what_other_clients_call_an_error_code_is_taken() -> None:
 
 def test_a_setting_is_given_as_python_has_it() -> None:
     """A list was its repr, and a time of a setting in milliseconds was no number."""
-    assert as_setting("group.coordinator.rebalance.protocols", ["classic", "consumer"]) == "classic,consumer"
-    assert as_setting("log.retention.ms", "1h") == as_setting("log.retention.ms", timedelta(hours=1)) == "3600000"
-    assert as_setting("log.retention.ms", -1) == "-1" and as_setting("log.retention.ms", "soon") == "soon"
-    assert as_setting("log.retention.hours", 1) == "1" and as_setting("x", True) == "true"
+    assert as_config_value("group.coordinator.rebalance.protocols", ["classic", "consumer"]) == "classic,consumer"
+    assert as_config_value("log.retention.ms", "1h") == "3600000"
+    assert as_config_value("log.retention.ms", timedelta(hours=1)) == "3600000"
+    assert as_config_value("log.retention.ms", -1) == "-1" and as_config_value("log.retention.ms", "soon") == "soon"
+    assert as_config_value("log.retention.hours", 1) == "1" and as_config_value("x", True) == "true"
 
 
 def test_a_broker_that_does_not_run_is_named_with_what_starts_it() -> None:

@@ -35,7 +35,7 @@ def stored(directory: Path, topic: str = "workload") -> dict[int, list[tuple[int
 
 def planned(workload: Workload) -> dict[int, list[tuple[int, bytes | None, bytes | None]]]:
     found: dict[int, list[tuple[int, bytes | None, bytes | None]]] = {n: [] for n in range(workload.partitions)}
-    for record in chain.from_iterable(workload.make_chunk(number) for number in workload.chunks):
+    for record in chain.from_iterable(workload.make_chunk(number) for number in workload.chunk_numbers):
         timestamp = record.timestamp if workload.magic else -1
         found[record.partition].append((timestamp, record.key, record.value))
     return found

@@ -11,7 +11,7 @@ from stepdown.protocol.records.layout import Codec
 
 def records_of(**settings: Any) -> list[LoadRecord]:
     workload = Workload(**settings)
-    return list(chain.from_iterable(workload.make_chunk(number) for number in workload.chunks))
+    return list(chain.from_iterable(workload.make_chunk(number) for number in workload.chunk_numbers))
 
 
 def test_the_same_seed_gives_the_same_records_and_another_others() -> None:
