@@ -45,12 +45,13 @@ def _print(found: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:
-    from ...client.operation import ask
-    from ...client.operations.topics import make_metadata_request
+    from ...client.operations.every_broker import ask_every_broker
+    from ...protocol.api import ApiKey
     from ...protocol.errors import error_name
     from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 
-    brokers = sorted(each.node_id for each in client.run(ask(make_metadata_request([]))).brokers)
+    request = DescribeLogDirsRequest(topics=None)
+    responses = client.run(ask_every_broker(ApiKey.DESCRIBE_LOG_DIRS, lambda version: request))
     return [
         {
             "broker": broker,
@@ -69,8 +70,8 @@ def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict
                 for each in topic.partitions
             ],
         }
-        for broker in brokers
-        for result in client.run(ask(DescribeLogDirsRequest(topics=None), broker)).results
+        for broker, response in responses.items()
+        for result in response.results
     ]
 
 

@@ -10,11 +10,10 @@ from ..operation import Ask, Operation, ask
 from .topics import make_metadata_request
 
 
-def ask_every_broker(key: ApiKey, make_request: Callable[[int], Any]) -> Operation[list[Any]]:
-    """The responses of all brokers of the cluster, by their ids."""
+def ask_every_broker(key: ApiKey, make_request: Callable[[int], Any]) -> Operation[dict[int, Any]]:
+    """The response of each broker of the cluster, by its id, in the order of ids."""
     found = yield from ask(make_metadata_request([]))
-    responses = []
+    responses = {}
     for node in sorted({each.node_id for each in found.brokers}):
-        response = yield Ask(key=key, make_request=make_request, to=node)
-        responses.append(response)
+        responses[node] = yield Ask(key=key, make_request=make_request, to=node)
     return responses

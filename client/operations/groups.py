@@ -55,7 +55,7 @@ def list_groups(states: Sequence[str] = ()) -> Operation[list[Group]]:
         return ListGroupsRequest(states_filter=tuple(states))
 
     found: dict[str, Group] = {}
-    for response in (yield from ask_every_broker(ApiKey.LIST_GROUPS, make_request)):
+    for response in (yield from ask_every_broker(ApiKey.LIST_GROUPS, make_request)).values():
         raise_if_error("groups cannot be listed", response)
         for each in response.groups:
             found[each.group_id] = Group(

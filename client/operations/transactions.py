@@ -64,7 +64,7 @@ def list_transactions(
         )
 
     found: dict[str, TransactionListing] = {}
-    for answer in (yield from ask_every_broker(ApiKey.LIST_TRANSACTIONS, make_request)):
+    for answer in (yield from ask_every_broker(ApiKey.LIST_TRANSACTIONS, make_request)).values():
         raise_if_error("transactions cannot be listed", answer)
         if answer.unknown_state_filters:
             unknown = make_printable(", ".join(answer.unknown_state_filters))
