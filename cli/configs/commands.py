@@ -89,7 +89,7 @@ def _describe_none_set(resource: ConfigResource) -> str:
 
     if resource.kind == ResourceKind.BROKER and not resource.name:
         return "no default for all brokers is set; `stepdown configs describe broker=1 --all` shows what broker 1 has"
-    return "all defaults; --all shows them"
+    return "nothing was set at run time; --all shows what holds"
 
 
 def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_defaults: bool) -> list[dict[str, Any]]:

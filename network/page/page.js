@@ -8,7 +8,7 @@ const TAPE_MS = 1000;
 const SILENT_MS = 15000;
 const TAPE_ROWS = 200;
 const LARGE_BYTES = 1000;
-const SOURCES = { TOPIC: 'of the topic', DYNAMIC_BROKER: 'of the broker, while it runs', DYNAMIC_DEFAULT_BROKER: 'of the cluster', STATIC_BROKER: 'when the broker started' };
+const SOURCES = { TOPIC: 'of the topic', DYNAMIC_BROKER: 'of the broker, changed at run time', DYNAMIC_DEFAULT_BROKER: 'of the cluster', STATIC_BROKER: 'when the broker started' };
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const main = document.getElementById('main');
 const state = { timer: 0, turn: 0, before: null, server: 'broker', mayProduce: false, views: VIEWS.filter(([name]) => name !== 'faults') };
@@ -61,7 +61,7 @@ function table(label, columns, rows, empty) {
   if (!rows.length) return make('p', { class: 'soft' }, empty);
   const kind = (column) => column[2] ? { class: column[2] } : {};
   return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    make('table', columns.length > 3 ? { class: 'stacked' } : {},
+    make('table', columns.length > 2 ? { class: 'stacked' } : {},
       make('thead', {}, make('tr', {}, columns.map((column) => make('th', { scope: 'col', title: column[3], ...kind(column) }, column[0])))),
       make('tbody', {}, rows.map((row) => make('tr', {}, columns.map((column) => make('td', { 'data-label': column[0], ...kind(column) }, column[1](row))))))));
 }
@@ -298,7 +298,7 @@ function showTopics() {
 function showTopic(name) {
   const settings = make('div', {});
   const showSettings = (rows) => { settings.replaceChildren(card('Settings other than the defaults', table('Settings', [
-    ['Setting', (row) => row.name, 'name'], ['Value', (row) => row.value, 'name'], ['Set', (row) => SOURCES[row.source]],
+    ['Setting', (row) => row.name, 'name'], ['Value', (row) => row.value, 'name'], ['Source', (row) => SOURCES[row.source]],
   ], rows, 'All have their defaults.'))); };
   const list = paged('partitions', { topic: name }, (found) => [table('Partitions', [
     ['Partition', (row) => row.is_here ? link('partition ' + row.partition, 'records', name, row.partition) : 'partition ' + row.partition, 'short'],

@@ -52,7 +52,9 @@ async def test_a_value_that_is_not_set_is_none_and_a_table_without_rows_is_a_sen
     shown = (await run("configs", "describe", "broker=1", "--all")).stdout.splitlines()
     assert "(not shown)" in next(line for line in shown if line.startswith("ssl.keystore.password "))
     assert "(none)" in next(line for line in shown if line.startswith("broker.rack "))
-    assert (await run("configs", "describe", "topic=t")).stdout == "all defaults; --all shows them\n"
+    assert (
+        await run("configs", "describe", "topic=t")
+    ).stdout == "nothing was set at run time; --all shows what holds\n"
     for options in ((), ("--all",)):
         of_all_brokers = (await run("configs", "describe", "broker", *options)).stdout
         assert "no default for all brokers is set" in of_all_brokers

@@ -87,7 +87,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[ControlledBroker]:
 @pytest.fixture
 async def client(broker: ControlledBroker) -> AsyncIterator[RawClient]:
     async with await RawClient.connect(broker.address.host, broker.address.port, client_id=MARKUP) as client:
-        await create(client, "orders", 3)
+        await create(client, "orders", 3, {"min.cleanable.dirty.ratio": "0.25"})
         await write_values(client)
         await commit(client, "<b>billing", 1)
         await client.send(InitProducerIdRequest(transactional_id="tx-1", transaction_timeout_ms=10_000), 0)
