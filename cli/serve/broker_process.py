@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...broker.broker import Broker
 from ...broker.topics_at_start import create_topics_of_settings
-from ...config import Given, Origin, StartupSettings, load
+from ...config import BrokerSettings, Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, memory_limit_bytes, shrink_budgets_to_limit
 from ...network.clock import LoopClock
 from ..support.failures import EXIT_FAILED
@@ -25,6 +25,7 @@ from ..support.process_resources import (
 )
 from .event_loop import run_in_loop
 from .greeting import print_greeting, summarize_broker, summarize_without_effect
+from .host_warnings import start_checking_hosts
 from .log_format import configure_logging
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ async def _run_cluster(
             log.info(summarize_broker(broker, loaded.layers, new))
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
         print_greeting(f"stepdown listening on {cluster.bootstrap}, http {http}{control}")
+        checking = _start_checking_hosts(broker.settings for broker in cluster.brokers.values())
         await stopping.wait()
+        checking.cancel()
         if not cluster.brokers:
             return EXIT_FAILED
         log.info("stopping: finishing what is in flight")
@@ -173,7 +176,9 @@ async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: froz
     collect_garbage_seldom()
     log.info(summarize_broker(broker if isinstance(broker, Broker) else broker.broker, loaded.layers, new))
     print_greeting(_make_greeting(broker))
+    checking = _start_checking_hosts([loaded.settings])
     await stopping.wait()
+    checking.cancel()
     if broker.has_failed:
         await broker.kill()  # with a failed disk a stop may hang; the next start recovers the logs
         return EXIT_FAILED
@@ -181,6 +186,11 @@ async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: froz
     await broker.stop()
     log.info("stopped")
     return 0
+
+
+def _start_checking_hosts(brokers: Iterable[BrokerSettings]) -> asyncio.Task[None]:
+    hosts = [listener.host for settings in brokers for listener in settings.advertised_listeners]
+    return start_checking_hosts("advertised.listeners", hosts)
 
 
 def _make_broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | ControlledBroker":
