@@ -434,10 +434,10 @@ class Gateway:
 
     async def readiness_page(self) -> Page:
         """/readyz"""
-        reason = "shutting down" if self._is_stopping else self.cluster_watch.find_fault() or self._find_port_fault()
+        reason = "shutting down" if self._is_stopping else self.cluster_watch.find_fault() or self.find_port_fault()
         return unready_page(reason) if reason else Page(body=b"ready\n")
 
-    def _find_port_fault(self) -> str:
+    def find_port_fault(self) -> str:
         """Why some broker has no port for clients, "" if all have one."""
         faults = self.ports.faults
         others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

@@ -34,6 +34,7 @@ from ...network.clock import LoopClock
 from ...network.tls.certificate_dates import list_certificates_not_in_force, list_certificates_not_in_force_in_files
 from ..serve.event_loop import run_in_loop
 from ..serve.greeting import print_greeting
+from ..serve.host_warnings import start_checking_hosts
 from ..serve.log_format import configure_logging
 from ..serve.log_options import add_log_options
 from ..support.process_resources import (
@@ -142,7 +143,9 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
         log.info("stopped")
         return 0
     print_greeting(make_greeting(gateway, fault))
+    checking = start_checking_hosts("advertised.host", [gateway.settings.advertised_host])
     await stopping.wait()
+    checking.cancel()
     log.info("stopping: finishing what is in flight")
     await gateway.stop()
     log.info("stopped")
@@ -171,13 +174,15 @@ async def reload_settings(
 
 
 def make_greeting(gateway: Gateway | Supervisor, fault: str) -> str:
-    """Returns the line that is printed when the gateway is ready. `fault`: why the cluster cannot be asked, or ""."""
+    """Returns the line that is printed when the gateway listens. `fault`: why the cluster cannot be asked, or ""."""
     servers = ",".join(map(str, gateway.settings.bootstrap))
     if fault:
         told = f"upstream {servers} cannot be asked for its brokers: {fault}"
     else:
         told = f"upstream {servers} ({gateway.cluster_id or 'cluster unknown'}, {gateway.release})"
-    return f"stepdown gateway listening on {gateway.address}, http {gateway.http_address}, {told}"
+    port_fault = gateway.find_port_fault()
+    unready = f"; not ready: {port_fault}" if port_fault else ""
+    return f"stepdown gateway listening on {gateway.address}, http {gateway.http_address}, {told}{unready}"
 
 
 def _settings_of_flags(given: argparse.Namespace) -> list[Given]:

@@ -51,6 +51,7 @@ class Supervisor:
         self.address = self.http_address = HostPort("", 0)
         self.cluster_id: str | None = None
         self.release = ""
+        self._port_fault = ""
         self.given = given
         self._given = self._latest_given = encode_settings(given)
         self._command = command
@@ -100,6 +101,7 @@ class Supervisor:
             others = range(1, self.settings.workers)
             await asyncio.gather(*(self._start_worker(number, known_fault=fault) for number in others))
             self.cluster_id, self.release = first["cluster_id"], first["release"]
+            self._port_fault = first["port_fault"]
             host, _, port = first["address"].rpartition(":")
             self.address = HostPort(host, int(port))
         except BaseException:
@@ -109,6 +111,10 @@ class Supervisor:
         self._allow_watch.start()
         self._keeping = [asyncio.create_task(self._restart_at_each_end(each)) for each in list(self._workers.values())]
         return fault
+
+    def find_port_fault(self) -> str:
+        """Why some broker had no port for clients at the start, "" if all had one."""
+        return self._port_fault
 
     async def stop(self, drain_ms: int | None = None) -> None:
         """Has all workers stop, and waits for them."""

@@ -77,6 +77,7 @@ class Worker:
         fault = await gateway.start(known_fault)
         return {
             "fault": fault,
+            "port_fault": gateway.find_port_fault(),
             "address": str(gateway.address),
             "cluster_id": gateway.upstream.cluster_id,
             "release": gateway.upstream.release_description,

@@ -3,6 +3,7 @@
 import socket
 from pathlib import Path
 
+from stepdown.cli.gateway.command_line import make_greeting
 from support.gateway import gateway_to, started
 from support.http_page import get_json
 from support.running import running_broker
@@ -27,3 +28,15 @@ async def test_a_gateway_without_the_port_of_a_broker_is_not_ready_until_it_has_
                 taken.close()
                 await gateway.cluster_watch.refresh_brokers()
                 assert (await gateway.readiness_page()).status == 200
+
+
+async def test_the_first_line_says_that_a_broker_has_no_port(tmp_path: Path) -> None:
+    """It read like that of a gateway through which each broker is reached."""
+    async with running_broker(tmp_path) as broker:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            async with started(gateway_to(str(broker.address), first_port=port - broker.cluster.node_id)) as gateway:
+                line = make_greeting(gateway, "")
+                assert f"; not ready: cannot listen on port {port} for broker {broker.cluster.node_id}: " in line
+        async with started(gateway_to(str(broker.address), first_port=0)) as gateway:
+            assert "not ready" not in make_greeting(gateway, "")

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from stepdown.cli.gateway.command_line import make_greeting
 from stepdown.config import HostPort
 from stepdown.gateway.workers import worker_pages
 from stepdown.gateway.workers.supervisor import StartFailed
@@ -25,7 +26,7 @@ from support.fetching import create, fetch, produce, records
 from support.gateway_workers import COMMAND, children_of, has_ended, running_workers, supervisor_of
 from support.http_page import get, get_json
 from support.page_openapi import check_answer
-from support.running import until
+from support.running import running_broker, until
 
 CLIENTS = 40
 """All of them at one of two workers: once in 2 ** 39."""
@@ -126,7 +127,7 @@ async def test_a_silent_cluster_is_waited_for_once(monkeypatch: pytest.MonkeyPat
     async def ask(worker: WorkerProcess, question: str, **content: object) -> dict[str, object]:
         if question == "start":
             told.append((worker.number, content["known_fault"]))
-        return {"fault": "it is silent", "address": "127.0.0.1:1", "cluster_id": None, "release": ""}
+        return {"fault": "it is silent", "address": "127.0.0.1:1", "cluster_id": None, "release": "", "port_fault": ""}
 
     monkeypatch.setattr(WorkerProcess, "ask", ask)
     gateway = supervisor_of("127.0.0.1:1")
@@ -241,3 +242,16 @@ def test_a_start_that_fails_says_why_once_and_ends_so(tmp_path: Path) -> None:
         ended = subprocess.run([*COMMAND, str(file), "--upstream", "127.0.0.1:1"], capture_output=True, check=False)
     assert (ended.returncode, ended.stdout) == (1, b"")
     assert ended.stderr.decode().count("Address already in use") == 1
+
+
+async def test_the_first_line_of_workers_says_that_a_broker_has_no_port(tmp_path: Path) -> None:
+    """It read like that of a gateway through which each broker is reached."""
+    async with running_broker(tmp_path) as broker:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            gateway = supervisor_of(str(broker.address), first_port=port - broker.cluster.node_id)
+            try:
+                assert await gateway.start() == ""
+                assert f"not ready: cannot listen on port {port} for broker" in make_greeting(gateway, "")
+            finally:
+                await gateway.stop(drain_ms=0)
