@@ -95,7 +95,9 @@ class Gateway:
         self.metrics = GatewayMetrics()
         self.address = self.http_address = HostPort("", 0)
         network = settings.network
-        self.clients = ClientReport(network.stepdown_client_report_max_clients, self._time_of_request_ms)
+        self.clients = ClientReport(
+            network.stepdown_client_report_max_clients, self._time_of_request_ms, settings.upstream_servers
+        )
         self._turns = Turns(self.clock.monotonic_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = MemoryBudget(

@@ -83,6 +83,11 @@ class GatewaySettings:
     logins: tuple[UpstreamLogin, ...]
 
     @property
+    def upstream_servers(self) -> str:
+        """`upstream.bootstrap.servers` as one text."""
+        return ",".join(map(str, self.bootstrap))
+
+    @property
     def zstd_to(self) -> Codec | None:
         """The codec that zstd is converted to for clients that cannot read it; None: they are refused."""
         name = self.network.stepdown_downconversion_zstd

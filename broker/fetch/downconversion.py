@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from ...network.clients.losses import LZ4
 from ...network.clients.seen_client import SeenClient
 from ...network.converted_piece import ConvertedPiece
 from ...network.metrics.counts import Counter
@@ -80,7 +81,10 @@ class ConversionTally:
             labels = str(magic), str(min(magic, target)), codec_label(attributes)
             counter = self._bytes[key] = self._metrics.conversion_bytes.of(*labels)
         counter.add(converted.size_bytes)
-        self._seen.converted[magic, min(magic, target), attributes & CODEC_MASK] += 1
+        codec = attributes & CODEC_MASK
+        self._seen.converted[magic, min(magic, target), codec] += 1
+        if codec == Codec.LZ4 and not self._seen.reads_lz4:
+            self._seen.count_loss(LZ4, 1, (topic,))
         callback = self._callbacks.get(topic)
         if callback is None:
             callback = self._callbacks[topic] = partial(self._add, topic)

@@ -209,7 +209,7 @@ class Fetch:
 
     def _answer_partition(self, reading: PartitionReading, converted: SizedPiece | Refusal | None) -> PartitionAnswer:
         if isinstance(converted, Refusal) and converted.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
-            self._call.peer.seen.lost[ZSTD] += 1
+            self._call.peer.seen.count_loss(ZSTD, 1, (reading.interest.topic,))
         return reading.interest, partition_data(reading, converted, self.params)
 
     def _make_response(self, readings: Sequence[PartitionReading], answers: list[PartitionAnswer]) -> FetchResponse:

@@ -80,7 +80,7 @@ def clients_command(
     if as_csv:
         _print_csv(rows)
     else:
-        _print_text(rows, document["forgotten"])
+        _print_text(rows, document["forgotten"], document["cluster"])
 
 
 def _rows_of_report(document: dict[str, Any]) -> list[ClientRow]:
@@ -135,9 +135,9 @@ def _read_log(path: Path) -> dict[str, Any]:
     return document
 
 
-def _print_text(rows: list[ClientRow], forgotten: int) -> None:
+def _print_text(rows: list[ClientRow], forgotten: int, cluster: str) -> None:
     from ...network.clients.losses import describe_loss
-    from ..support.terminal_tables import print_table
+    from ..support.terminal_tables import format_time, print_table
 
     if rows:
         print_table(COLUMNS, [_cells_of_row(row) for row in rows], numeric=("requests",), most_columns=PIPE_COLUMNS)
@@ -150,7 +150,10 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
         typer.echo(f"{names}: not in its versions: {', '.join(fields)}")
     for row in rows:
         for what, count in row.lost.items():
-            typer.echo(f"{row.client_id or row.address}: lost: {describe_loss(what, count)}")
+            details = row.loss_details[what]
+            latest = format_time(details["latest_ms"])
+            told = describe_loss(what, count, latest, details["topics"], cluster)
+            typer.echo(f"{row.client_id or row.address}: lost: {told}")
     typer.echo(_describe_totals([row.works for row in rows]))
     if forgotten:
         typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")

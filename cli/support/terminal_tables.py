@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from shutil import get_terminal_size
 from typing import Any
 from unicodedata import combining, east_asian_width
@@ -30,6 +31,13 @@ def print_table(
         return
     head, *lines = (_pad_row(row, widths, right) for row in cells)
     typer.echo("\n".join([head, "─" * width, *lines]))
+
+
+def format_time(milliseconds: int) -> str:
+    """Milliseconds since 1970 as 2027-06-30 12:00:00Z; "" for a negative number."""
+    if milliseconds < 0:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "seconds").removesuffix("+00:00") + "Z"
 
 
 def _print_narrow(cells: Sequence[Sequence[str]], right: Sequence[bool], width: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -139,7 +138,7 @@ def _as_json(each: TransactionDescription) -> dict[str, Any]:
 
 
 def _print_transactions(found: Sequence[TransactionDescription]) -> None:
-    from ..support.terminal_tables import print_table
+    from ..support.terminal_tables import format_time, print_table
 
     columns = ("transactional id", "state", "producer id", "epoch", "timeout ms", "since", "partitions")
     rows = [
@@ -149,16 +148,10 @@ def _print_transactions(found: Sequence[TransactionDescription]) -> None:
             each.producer_id,
             each.producer_epoch,
             each.timeout_ms,
-            _format_time(each.start_ms),
+            format_time(each.start_ms),
             " ".join(f"{topic}-{index}" for topic, index in each.partitions),
         )
         for each in found
     ]
     if rows:
         print_table(columns, rows, numeric=columns[2:5])
-
-
-def _format_time(milliseconds: int) -> str:
-    if milliseconds < 0:
-        return ""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "seconds").removesuffix("+00:00") + "Z"

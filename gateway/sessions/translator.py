@@ -70,12 +70,13 @@ class RequestTranslator:
     def _make_call(self, client_request: ClientRequest, request: Any, peer: Peer) -> TranslatedCall:
         seen = peer.seen
 
-        def count_loss(what: str, count: int) -> None:
+        def count_loss(what: str, count: int, topics: tuple[str, ...] = ()) -> None:
             self._metrics.lost.of(what).add(count)
             if what not in seen.lost:
-                line = f"{peer} (client {peer.client_id!r}) loses {describe_loss(what)}"
+                description = describe_loss(what, topics=topics, cluster=self._tools.clients.cluster)
+                line = f"{peer} (client {peer.client_id!r}) loses {description}"
                 self._tools.lines.warn(log, peer.network, line, what)
-            seen.lost[what] += count
+            seen.count_loss(what, count, topics)
 
         return TranslatedCall(
             key=client_request.head.key,
@@ -90,6 +91,7 @@ class RequestTranslator:
             held=self._hold_answers(),
             workers=self._tools.workers,
             count_loss=count_loss,
+            reads_lz4=seen.reads_lz4,
             count_records=seen.count_produced_format,
             rotation=self._rotation,
             zstd_to=self._tools.zstd_to,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from struct import Struct
 
 from ...network.answerer import CloseConnection
-from ...network.clients.losses import ZSTD
+from ...network.clients.losses import LZ4, ZSTD
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -34,7 +34,7 @@ from ...protocol.messages.fetch import (
 )
 from ...protocol.records.batches import iter_batches, next_batch_size
 from ...protocol.records.conversion.down import convert_down
-from ...protocol.records.layout import CODEC_MASK, LOG_OVERHEAD, MAGIC_V2
+from ...protocol.records.layout import CODEC_MASK, LOG_OVERHEAD, MAGIC_V2, Codec
 from ...protocol.schema import Buffer, Piece
 from .translated_call import TranslatedCall
 
@@ -56,12 +56,14 @@ class _ConvertedRecords:
     next_offset: int
     error: int = 0
     transactional: int = 0
+    has_unreadable_lz4: bool = False
 
 
 @dataclass(slots=True)
 class _FetchedPartition:
-    """One partition of a request. `offset` is moved on if nothing is left of the records that came."""
+    """One partition of `topic` in a request. `offset` is moved on if nothing is left of the records that came."""
 
+    topic: str
     asked: FetchPartition
     offset: int
     answer: PartitionData | None = None
@@ -95,7 +97,7 @@ async def translate(call: TranslatedCall) -> FetchResponse:
     partitions = {}
     for topic in request.topics:
         async for each in call.turn.each(topic.partitions):
-            partitions[topic.topic, each.partition] = _FetchedPartition(each, each.fetch_offset)
+            partitions[topic.topic, each.partition] = _FetchedPartition(topic.topic, each, each.fetch_offset)
         await call.turn.next()
     call.held.least_claim_bytes = CLAIM_BYTES
     fetch = _TranslatedFetch(call, request, partitions)
@@ -239,7 +241,9 @@ class _TranslatedFetch:
         async for (each, _), converted in self._turn.each(zip(works, done, strict=True)):
             each.converted = converted
             if converted.error == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
-                self._call.count_loss(ZSTD, 1)
+                self._call.count_loss(ZSTD, 1, (each.topic,))
+            if converted.has_unreadable_lz4:
+                self._call.count_loss(LZ4, 1, (each.topic,))
             self._transactional += converted.transactional
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)
@@ -249,7 +253,8 @@ class _TranslatedFetch:
         data, error = _convert_down(records, self._target, partition.offset, self._call)
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
-        return _ConvertedRecords(data, offset, 0 if data else error, transactional)
+        has_unreadable_lz4 = bool(data) and not self._call.reads_lz4 and _has_codec(records, Codec.LZ4)
+        return _ConvertedRecords(data, offset, 0 if data else error, transactional, has_unreadable_lz4)
 
     def _outcome_of(self, key: PartitionKey) -> "_PartitionOutcome":
         partition = self._partitions[key]
@@ -331,6 +336,14 @@ def _next_offset_and_transactional_count(records: memoryview, offset: int) -> tu
     except ApiError:
         pass
     return offset, transactional
+
+
+def _has_codec(records: memoryview, codec: Codec) -> bool:
+    """Whether any of the batches before the first that is damaged has this codec."""
+    try:
+        return any(batch.attributes & CODEC_MASK == codec for batch in iter_batches(records))
+    except ApiError:
+        return False
 
 
 def _has_compressed_batch(records: memoryview) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ...network.answerer import CloseConnection
-from ...network.clients.losses import TIMESTAMPS
+from ...network.clients.losses import TIMESTAMPS, choose_topics
 from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode, InvalidRecord, error_name
 from ...protocol.messages.produce import (
@@ -51,9 +51,13 @@ class _ProduceSet:
     answer: PartitionProduceResponse | None = None
 
     @property
-    def has_no_time(self) -> bool:
-        """Whether its messages without timestamps were stored so: the cluster has not set the time of its append."""
-        return not self.error and (self.answer is None or self.answer.log_append_time_ms < 0)
+    def loses_timestamps(self) -> bool:
+        """Whether it has messages without timestamps that were stored so: the cluster has not set their times."""
+        return (
+            self.without_timestamp > 0
+            and not self.error
+            and (self.answer is None or self.answer.log_append_time_ms < 0)
+        )
 
 
 Sets = dict[PartitionKey, list[_ProduceSet]]
@@ -72,9 +76,10 @@ async def translate(call: TranslatedCall) -> ProduceResponse | None:
     throttle_ms = await _send_all(call, request, sets)
     missing = 0
     async for named in call.turn.each(sets.values()):
-        missing += sum(each.without_timestamp for each in named if each.has_no_time)
+        missing += sum(each.without_timestamp for each in named if each.loses_timestamps)
     if missing:
-        call.count_loss(TIMESTAMPS, missing)
+        topics = (topic for (topic, _), named in sets.items() if any(each.loses_timestamps for each in named))
+        call.count_loss(TIMESTAMPS, missing, choose_topics(topics))
     return None if request.acks == 0 else await _make_response(call, sets, throttle_ms)
 
 

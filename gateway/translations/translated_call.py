@@ -23,6 +23,10 @@ class AskUpstream(Protocol):
         `held`, what is made of the answer is no larger than the request."""
 
 
+class CountLoss(Protocol):
+    def __call__(self, what: str, count: int, topics: tuple[str, ...] = ()) -> None: ...
+
+
 AskCoordinator = Callable[[str, Any, int], Awaitable[Any]]
 """Asks a group's coordinator by the gateway's own login. Raises: ClientError."""
 
@@ -37,7 +41,8 @@ class PartitionRotation:
 @dataclass(slots=True, kw_only=True)
 class TranslatedCall:
     """`request` came in `version` and is sent as `sent_as`. `held`: the memory of answers until the response is sent.
-    `count_loss` counts what a translation cannot carry; `count_records` notes the format of records for the client
+    `count_loss` counts what a translation cannot carry, and for which topics; `reads_lz4`: whether the client
+    decompresses LZ4, as far as is known; `count_records` notes the format of records for the client
     report; `is_there` says whether the client is still connected. A loop over items asks `turn` after each of them."""
 
     key: int
@@ -51,10 +56,11 @@ class TranslatedCall:
     clock: Clock
     held: HeldAnswerMemory
     workers: WorkerThreads
-    count_loss: Callable[[str, int], None]
+    count_loss: CountLoss
     count_records: Callable[[memoryview], None]
     rotation: PartitionRotation = field(default_factory=PartitionRotation)
     zstd_to: Codec | None = None
+    reads_lz4: bool = True
 
     async def ask(
         self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None

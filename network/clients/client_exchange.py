@@ -1,7 +1,8 @@
 """Sends the clients of a report to another process, and joins the reports of several processes.
 
 {"forgotten": 0, "clients": [{"identity": [address, principal type, name, client id, software, version],
-                              "latest_ms": 0, "requests": [[key, version, count]…], "lost": [[what, count]…], …}]}
+                              "latest_ms": 0, "requests": [[key, version, count]…], "lost": [[what, count]…],
+                              "loss_details": [[what, latest ms, [topic…]]…], …}]}
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 from ..principal import KafkaPrincipal
 from .client_report import ClientReport
+from .losses import LatestLosses
 from .seen_client import COUNTS, SeenClient
 
 Document = dict[str, Any]
@@ -24,9 +26,9 @@ def prepare_clients_dump(report: ClientReport) -> Callable[[], Document]:
     }
 
 
-def join_reports(documents: Iterable[Mapping[str, Any]], most_clients: int) -> ClientReport:
+def join_reports(documents: Iterable[Mapping[str, Any]], most_clients: int, cluster: str = "") -> ClientReport:
     """Makes one report of the documents of several processes; keeps the latest clients."""
-    report = ClientReport(most_clients, lambda latest_s: round(latest_s * 1000))
+    report = ClientReport(most_clients, lambda latest_s: round(latest_s * 1000), cluster)
     dumped = []
     for document in documents:
         report.forgotten += document["forgotten"]
@@ -50,6 +52,10 @@ def _dump_client(client: SeenClient, latest_ms: int) -> Document:
     return {
         "identity": [*identity, client.software_name, client.software_version],
         "latest_ms": latest_ms,
+        "loss_details": [
+            [what, details.latest_ms(client.latest_s, latest_ms), details.topics]
+            for what, details in client.loss_details.items()
+        ],
         **counts,
     }
 
@@ -61,6 +67,8 @@ def _dump_counts(counts: Mapping[Any, int]) -> list[list[Any]]:
 def _load_client(dumped: Mapping[str, Any]) -> SeenClient:
     client = SeenClient()
     client.latest_s = dumped["latest_ms"] / 1000
+    for what, loss_ms, topics in dumped["loss_details"]:
+        client.loss_details[what] = LatestLosses(loss_ms / 1000, tuple(topics))
     for name in COUNTS:
         counts = getattr(client, name)
         for *key, count in dumped[name]:

@@ -26,10 +26,12 @@ MOST_LOOKS = 16
 class ClientReport:
     """At most `most_clients` clients: a new one replaces one that has been silent for long.
 
-    `wall_ms` converts `SeenClient.latest_s` into milliseconds since 1970.
+    `wall_ms` converts `SeenClient.latest_s` into milliseconds since 1970. `cluster`: the brokers that a gateway
+    asks, HOST:PORT[,…].
     """
 
-    def __init__(self, most_clients: int, wall_ms: Callable[[float], int]) -> None:
+    def __init__(self, most_clients: int, wall_ms: Callable[[float], int], cluster: str = "") -> None:
+        self.cluster = cluster
         self.forgotten = 0
         self._most_clients = most_clients
         self._time_of_request_ms = wall_ms
@@ -77,7 +79,7 @@ class ClientReport:
 
     def make_document_maker(self) -> Callable[[], dict[str, Any]]:
         """Copies the counts now; returns a function that makes the document of them, in any thread."""
-        return partial(make_document, self.copy_clients(), self.forgotten, self._most_clients)
+        return partial(make_document, self.copy_clients(), self.forgotten, self._most_clients, self.cluster)
 
     def copy_clients(self) -> list[tuple[SeenClient, int]]:
         """A copy of each client, and the time of its latest request in ms since 1970."""
@@ -113,8 +115,15 @@ class ClientReport:
         self.forgotten += 1
 
 
-def make_document(clients: Iterable[tuple[SeenClient, int]], forgotten: int, most_clients: int) -> dict[str, Any]:
+def make_document(
+    clients: Iterable[tuple[SeenClient, int]], forgotten: int, most_clients: int, cluster: str
+) -> dict[str, Any]:
     """The document of /clients: the clients, ordered by their latest request, the latest first."""
     rows = [make_row(client, latest_ms) for client, latest_ms in clients]
     rows.sort(key=lambda row: row.latest_ms, reverse=True)
-    return {"clients": [dump_row(row) for row in rows], "forgotten": forgotten, "most_clients": most_clients}
+    return {
+        "clients": [dump_row(row) for row in rows],
+        "forgotten": forgotten,
+        "most_clients": most_clients,
+        "cluster": cluster,
+    }

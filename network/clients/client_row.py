@@ -1,9 +1,12 @@
 """The row of one client on /clients, and its JSON.
 
-    {"clients": [row…], "forgotten": 0, "most_clients": 1000}
+    {"clients": [row…], "forgotten": 0, "most_clients": 1000, "cluster": "kafka-1:9092"}
+
+`cluster`: the brokers that a gateway asks; "" of a broker and of a log.
 
 `fetched`: Fetch requests, by the newest record format that their version reads.
 `lost`: how often something was dropped, on its way to the client or from it, as its versions have no field for it.
+`loss_details`: for each of these, when its latest request came, and up to ten topics, where topics lose it.
 `cannot_carry`: all that its requests have no field for, whether or not any was lost.
 `because`: the reasons, joined by `; `. `works` and `reasons` summarize all releases.
 """
@@ -44,6 +47,7 @@ class ClientRow:
     converted: dict[str, int]
     translated: dict[str, int]
     lost: dict[str, int]
+    loss_details: dict[str, dict[str, Any]]
     cannot_carry: Sequence[str]
     mapped_errors: dict[str, int]
     latest_ms: int
@@ -112,6 +116,13 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
             f"{api_name(key)} {asked} as {sent}": count for (key, asked, sent), count in client.translated.items()
         },
         lost=dict(client.lost),
+        loss_details={
+            what: {
+                "latest_ms": details.latest_ms(client.latest_s, latest_ms),
+                "topics": list(details.topics),
+            }
+            for what, details in client.loss_details.items()
+        },
         cannot_carry=_list_missing_fields(client),
         mapped_errors={
             f"{api_name(key)} {error} as {told}": count for (key, error, told), count in client.mapped_errors.items()

@@ -4,7 +4,8 @@ from collections import defaultdict
 
 from ...protocol.api import ApiKey
 from ..principal import ANONYMOUS, KafkaPrincipal
-from .software import Software, guess_software
+from .losses import LatestLosses
+from .software import WITHOUT_LZ4, Software, guess_software
 
 UNKNOWN = "unknown"
 """Name and version of software that has not named itself."""
@@ -26,7 +27,8 @@ class SeenClient:
     `requests`: by API key and version. `produced`: Produce requests, by magic and codec of their first batch.
     `converted`: slices of fetches, by stored magic, sent magic and codec of their first batch. `translated`: by API
     key, version asked and version sent on. `mapped_errors`: by API key, error and the error that was sent instead.
-    `lost`: by what could not be sent. `latest_s`: when the latest request came, by the server's clock of requests.
+    `lost`: by what could not be sent; `loss_details`: when and where. `latest_s`: when the latest request came, by the
+    server's clock of requests.
     `is_kept`: the client is in the report.
     """
 
@@ -38,6 +40,7 @@ class SeenClient:
         "converted",
         "is_kept",
         "latest_s",
+        "loss_details",
         "lost",
         "mapped_errors",
         "principal",
@@ -67,6 +70,7 @@ class SeenClient:
         self.translated: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.mapped_errors: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.lost: defaultdict[str, int] = defaultdict(int)
+        self.loss_details: dict[str, LatestLosses] = {}
         self.latest_s = 0.0
         self.is_kept = False
         self._guess: Software | None = None
@@ -83,6 +87,20 @@ class SeenClient:
             magic = records[MAGIC_BYTE]
             if magic < len(CODEC_BYTES):
                 self.produced[magic, records[CODEC_BYTES[magic]] & CODEC_MASK] += 1
+
+    def count_loss(self, what: str, count: int, topics: tuple[str, ...] = ()) -> None:
+        """Counts what could not be sent, for the latest request."""
+        self._add_loss_details(what, LatestLosses(self.latest_s, topics))
+        self.lost[what] += count  # after its details, since another thread may copy both now
+
+    def _add_loss_details(self, what: str, details: LatestLosses) -> None:
+        known = self.loss_details.get(what)
+        self.loss_details[what] = details if known is None else known.join(details)
+
+    @property
+    def reads_lz4(self) -> bool:
+        """False where its software is known not to decompress LZ4."""
+        return self.software.name not in WITHOUT_LZ4
 
     @property
     def software(self) -> Software:
@@ -106,6 +124,7 @@ class SeenClient:
         copied = SeenClient(self.address, self.principal, self.client_id, self.software_name, self.software_version)
         for name in COUNTS:
             setattr(copied, name, getattr(self, name).copy())
+        copied.loss_details, copied.latest_s = self.loss_details.copy(), self.latest_s
         return copied
 
     def move_counts_from(self, other: "SeenClient") -> None:
@@ -115,4 +134,7 @@ class SeenClient:
             for key, count in theirs.items():
                 mine[key] += count
             theirs.clear()
+        for what, details in other.loss_details.items():
+            self._add_loss_details(what, details)
+        other.loss_details.clear()
         self.latest_s = max(self.latest_s, other.latest_s)

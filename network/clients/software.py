@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from ...protocol.kafka_releases import client_releases, first_client_index_with
 
 JAVA = "apache-kafka-java"
+KAFKA_NODE = "kafka-node"
+WITHOUT_LZ4 = frozenset({KAFKA_NODE})
+"""Gives the compressed bytes as the value. Of others it is not known: no request says which codecs a client reads."""
 STEPDOWN = "stepdown"
 """The commands and the producer of this project."""
 GATEWAY = "stepdown-gateway"
@@ -22,7 +25,7 @@ _DEFAULT_CLIENT_IDS = (
     ("sarama", r"sarama|beats|filebeat|Telegraf"),
     ("franz-go", r"kgo"),
     ("kafka-go", r".*github\.com/segmentio/kafka-go\)?"),
-    ("kafka-node", r"kafka-node-client"),
+    (KAFKA_NODE, r"kafka-node-client"),
     ("kafkajs", r"kafkajs"),
     ("no-kafka", r"no-kafka-client"),
     ("lua-resty-kafka", r"worker\d+"),

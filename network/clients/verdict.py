@@ -14,7 +14,7 @@ from enum import StrEnum
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name, find_removed_versions, kafka_4_releases, versions_of
 from .seen_client import GREETINGS
-from .software import JAVA, Software
+from .software import JAVA, KAFKA_NODE, Software
 
 
 class Compatibility(StrEnum):
@@ -36,7 +36,8 @@ _MENDS = {
     "librdkafka": "librdkafka 1.8.2 or later without api.version.request=false and broker.version.fallback",
     "sarama": "Sarama 1.29 or later with Config.Version of V2_1_0_0 or later",
     "kafka-go": "kafka-go 0.4.48 or later",
-    "kafka-node": "another library, such as KafkaJS: kafka-node is not maintained and has no newer requests",
+    KAFKA_NODE: "KafkaJS 2.x or confluent-kafka-javascript: kafka-node is not maintained, and no version of it works "
+    "with Kafka 4",
     "pykafka": "another library, such as confluent-kafka: pykafka is not maintained and has no newer requests",
     "no-kafka": "another library, such as KafkaJS: no-kafka is not maintained and has no newer requests",
 }
@@ -45,7 +46,10 @@ _LOOKED_MEND = (
     "if it is to write or read records, it does not reach the address that it is given: advertised.listeners of a "
     "broker, advertised.host and the ports of brokers of a gateway"
 )
-_OTHER_MEND = "a client library of Kafka 2.1 or later, without a setting that pins it to an older broker"
+_OTHER_MEND = (
+    "a client library of Kafka 2.1 or later, without a setting that pins it to an older broker; in place of kafka-node "
+    "KafkaJS 2.x or confluent-kafka-javascript"
+)
 
 
 @dataclass(frozen=True, slots=True)

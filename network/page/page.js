@@ -467,7 +467,7 @@ function showTransactions() {
 
 function showClients() {
   const lines = (texts) => texts.map((text) => make('div', {}, text));
-  const counts = (row, name) => Object.entries(row[name]).map(([what, count]) => what.replace(' as ', ' → ').replace(' none', ' uncompressed') + ', ' + number(count) + (count === 1 ? ' time' : ' times'));
+  const counts = (row, name) => Object.entries(row[name]).map(([what, count]) => what.replace(' as ', ' → ').replace(' none', ' uncompressed') + ', ' + number(count) + (count === 1 ? ' time' : ' times') + (name === 'lost' ? ', last at ' + time(row.loss_details[what].latest_ms) : ''));
   const because = (row) => row.reasons.split('; ').map((reason, at, all) => reason + (at < all.length - 1 ? ';' : ''));
   const list = paged('clients', {}, (found, isFiltered) => table('Clients', [
     ['Client', (row) => [row.client_id || '(no client id)', make('div', { class: 'soft' }, row.principal), make('div', { class: 'soft' }, row.address)], 'name'],

@@ -29,6 +29,7 @@ from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequ
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
+from support.client import RawClient
 from support.fetching import create, fetch, fetched, magics, produce, read, records
 from support.gateway import Stage, running_gateway
 
@@ -155,6 +156,7 @@ async def test_timestamps_that_the_cluster_sets_are_not_lost(tmp_path: Path, kin
         assert answer.responses[0].partition_responses[0].error_code == 0
         (row,) = stage.gateway.clients.document()["clients"]
     assert row["lost"] == lost
+    assert [each["topics"] for each in row["loss_details"].values()] == [["orders"] for _ in lost]
 
 
 async def test_zstd_that_a_client_cannot_read_is_counted_and_logged(
@@ -169,7 +171,24 @@ async def test_zstd_that_a_client_cannot_read_is_counted_and_logged(
             assert (await fetched(client, fetch("orders"), 2)).error_code == -1
         (row,) = stage.gateway.clients.document()["clients"]
     assert row["lost"] == {"zstd": 2}
-    assert sum("loses zstd: set stepdown.downconversion.zstd=gzip" in each for each in caplog.messages) == 1
+    assert row["loss_details"] == {"zstd": {"latest_ms": row["latest_ms"], "topics": ["orders"]}}
+    (line,) = [each for each in caplog.messages if "loses zstd, of orders: set stepdown.downconversion.zstd" in each]
+    assert f"--bootstrap-server {stage.gateway.settings.upstream_servers} --alter" in line
+
+
+async def test_lz4_that_kafka_node_cannot_read_is_counted(tmp_path: Path) -> None:
+    """It was sent compressed bytes as values, and the report said that it lost nothing."""
+    async with running_gateway(tmp_path) as stage, await stage.connect_to_broker() as own:
+        for topic, codec in (("in-lz4", Codec.LZ4), ("in-gzip", Codec.GZIP)):
+            await create(own, topic)
+            await own.send(produce_request(build_batch(plain(3), magic=2, codec=codec), topic=topic), 7)
+        for client_id in ("kafka-node-client", "another"):
+            async with await RawClient.connect("127.0.0.1", stage.gateway.address.port, client_id=client_id) as client:
+                for topic in ("in-gzip", "in-lz4"):
+                    assert (await fetched(client, fetch(topic), 2)).error_code == 0
+        rows = {row["client_id"]: row for row in stage.gateway.clients.document()["clients"]}
+    assert {name: row["lost"] for name, row in rows.items()} == {"kafka-node-client": {"lz4": 1}, "another": {}}
+    assert rows["kafka-node-client"]["loss_details"]["lz4"]["topics"] == ["in-lz4"]
 
 
 @pytest.mark.parametrize("version", [0, 2])

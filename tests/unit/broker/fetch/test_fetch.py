@@ -156,8 +156,24 @@ async def test_the_client_report_tells_what_was_converted_and_what_was_refused(t
             await fetched(client, fetch(name), 2)
         (row,) = broker.clients.document()["clients"]
     assert row["converted"] == {"v2 lz4 as v1": 1}
-    assert row["lost"]["zstd"] == 1
+    assert row["lost"] == {"zstd": 1}
+    assert row["loss_details"]["zstd"]["topics"] == ["refused"]
     assert row["produced"] == {"v2 lz4": 1, "v2 zstd": 1}
+
+
+async def test_lz4_that_kafka_node_cannot_read_is_counted(tmp_path: Path) -> None:
+    """It was sent compressed bytes as values, and the report said that it lost nothing."""
+    async with (
+        running_broker(tmp_path) as broker,
+        await RawClient.connect("127.0.0.1", broker.address.port, client_id="kafka-node-client") as client,
+    ):
+        for name, codec in (("in-lz4", Codec.LZ4), ("in-gzip", Codec.GZIP)):
+            await create(client, name)
+            await produce(client, name, build_batch(records(3), codec=codec))
+            await fetched(client, fetch(name), 2)
+        (row,) = broker.clients.document()["clients"]
+    assert row["lost"] == {"lz4": 1}
+    assert row["loss_details"]["lz4"]["topics"] == ["in-lz4"]
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "none"])

@@ -157,18 +157,40 @@ def test_the_log_of_a_kafka_4_is_not_taken_for_all_that_was_asked() -> None:
     assert "Clients of a stepdown gateway are here with the requests that it made of theirs" in done.stderr
 
 
-def test_what_is_lost_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the JSON had it."""
-    report = ClientReport(10, round)
+@pytest.mark.parametrize(
+    ("cluster", "setting"),
+    [
+        (
+            "",
+            "set stepdown.downconversion.zstd=gzip, where nothing restarts: stepdown configs alter broker -c "
+            "stepdown.downconversion.zstd=gzip -b HOST:PORT",
+        ),
+        (
+            "kafka-1:9092",
+            "set stepdown.downconversion.zstd: gzip in the gateway's file, or "
+            "STEPDOWN_GATEWAY_STEPDOWN_DOWNCONVERSION_ZSTD=gzip, and restart the gateway",
+        ),
+    ],
+    ids=["broker", "gateway"],
+)
+def test_what_is_lost_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, cluster: str, setting: str) -> None:
+    """Only the JSON had it; then no time, topic, file, variable or command was named."""
+    report = ClientReport(10, round, cluster)
     client = report.find("10.0.0.1", ANONYMOUS, "appliance")
-    client.lost.update({"timestamps": 10, "zstd": 1, "segment lists": 1})
     client.count_request((ApiKey.FETCH, 3), 0.0)
+    client.count_loss("timestamps", 10, ("orders",))
+    client.count_loss("zstd", 1, ("orders", "stock"))
+    client.count_loss("segment lists", 1)
     monkeypatch.setattr("stepdown.cli.clients.report_page.fetch_report", lambda *_: report.document())
     done = run_command("clients", "--http", "127.0.0.1:1")
+    at, servers = "1970-01-01 00:00:00Z", cluster or "HOST:PORT"
     assert done.stdout.splitlines()[-5:-1] == [
         "appliance: not in its versions: headers, zstd, whether a transaction was committed",
-        "appliance: lost: timestamps (10): give its topics message.timestamp.type=LogAppendTime",
-        "appliance: lost: zstd, in fetches of a partition (1): set stepdown.downconversion.zstd=gzip where stepdown "
-        "runs, or have the producers use another codec",
-        "appliance: lost: segment lists (1)",
+        f"appliance: lost: timestamps (10), last at {at}, of orders: give its topics message.timestamp.type="
+        f"LogAppendTime: stepdown topics alter orders -c message.timestamp.type=LogAppendTime -b {servers}",
+        f"appliance: lost: zstd, in fetches of a partition (1), last at {at}, of orders, stock: {setting}; or have new "
+        "records in another codec: compression.type=gzip of the producers, which then restart, or of the topic, where "
+        f"nothing restarts: kafka-configs.sh --bootstrap-server {servers} --alter --entity-type topics --entity-name "
+        "TOPIC --add-config compression.type=gzip",
+        f"appliance: lost: segment lists (1), last at {at}",
     ]

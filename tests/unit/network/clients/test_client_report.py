@@ -4,8 +4,10 @@ import json
 import struct
 
 import pytest
+from stepdown.network.clients.client_exchange import join_reports, prepare_clients_dump
 from stepdown.network.clients.client_report import MOST_NAME, ClientReport
 from stepdown.network.clients.client_row import ClientRow, read_row
+from stepdown.network.clients.losses import MOST_TOPIC_LENGTH, MOST_TOPICS, choose_topics
 from stepdown.network.clients.seen_client import SeenClient
 from stepdown.network.peer import Peer
 from stepdown.network.principal import KafkaPrincipal
@@ -152,12 +154,34 @@ def test_what_a_gateway_counts_is_shown_in_words() -> None:
     client.translated[ApiKey.PRODUCE, 0, 3] += 1
     client.converted[2, 0, 3] += 4
     client.mapped_errors[ApiKey.PRODUCE, 87, -1] += 2
-    client.lost["timestamps"] += 3
+    client.count_loss("timestamps", 3)
     (row,) = rows_of(report)
     assert row.translated == {"Produce 0 as 3": 1}
     assert row.converted == {"v2 lz4 as v0": 4}
     assert row.mapped_errors == {"Produce 87 as -1": 2}
     assert row.lost == {"timestamps": 3}
+
+
+def test_the_time_and_the_topics_of_losses_are_kept_and_joined() -> None:
+    """A loss of last year looked like one that goes on, and no topic was named."""
+    report, peer = report_of(), peer_of("old")
+    for at_s, topics in ((5.0, ("a", "b")), (7.0, ("b", "c"))):
+        ask(report, peer, ApiKey.FETCH, 1, at_s).count_loss("zstd", 1, topics)
+    ask(report, peer, ApiKey.FETCH, 1, 9.0)
+    details = {"zstd": {"latest_ms": 7000, "topics": ["a", "b", "c"]}}
+    assert rows_of(report)[0].loss_details == report.make_rows_maker(0, 1)[1]()[0]["loss_details"] == details
+    dumps = [json.loads(json.dumps(prepare_clients_dump(report)())) for _ in range(2)]
+    joined = join_reports(dumps, 10, "kafka-1:9092")
+    assert (rows_of(joined)[0].lost, rows_of(joined)[0].loss_details) == ({"zstd": 4}, details)
+    assert joined.document()["cluster"] == "kafka-1:9092"
+
+
+def test_topics_of_losses_are_bounded() -> None:
+    client = SeenClient()
+    for number in range(30):
+        client.count_loss("zstd", 1, choose_topics(f"{number}-{'x' * 30_000}-{more}" for more in range(30)))
+    assert len(client.loss_details["zstd"].topics) == MOST_TOPICS
+    assert max(map(len, client.loss_details["zstd"].topics)) == MOST_TOPIC_LENGTH
 
 
 def test_a_row_without_a_field_is_refused() -> None:

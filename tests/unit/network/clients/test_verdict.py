@@ -58,6 +58,15 @@ def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> N
         assert ("advertised.host" in find_advice(verdicts, UNSAID)) == (told == ONLY_LOOKED)
 
 
+@pytest.mark.parametrize("name", ["kafka-node", "unknown"])
+def test_who_uses_kafka_node_is_told_what_to_move_to(name: str) -> None:
+    """Whose client id was his own was told to take a newer release, which there is not."""
+    software = Software(name, "0.10.1", is_guess=True)
+    advice = find_advice(judge_by_release([(ApiKey.FETCH, 2)], software), software)
+    assert "kafka-node" in advice
+    assert "KafkaJS 2.x or confluent-kafka-javascript" in advice
+
+
 def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
     assert works_of((ApiKey.LIST_OFFSETS, 5), software=SAID) == {Compatibility.YES}
 
