@@ -8,18 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
 from support.java_oracle import JavaOracle, java_oracle_for
 from support.schedule import LongestFirst, place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A busy machine is no fault of an example.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
-
-
+NEEDS = "hypothesis is missing; the tests of stepdown need more than [testing]: pip install -e '.[test]'"
 FOLDER = pytest.StashKey[str]()
 
 
@@ -29,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Workers of xdist have that of the process that starts them. ^C ends processes of tests also where the tests run in
     the background of a shell, which has them ignore it: one waited for it without end.
     """
+    _configure_hypothesis(config)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
@@ -36,6 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays for who looks at failures
     folder = config.stash[FOLDER] = tempfile.mkdtemp(prefix="stepdown-tests-")
     os.environ["TMPDIR"] = tempfile.tempdir = folder
+
+
+def _configure_hypothesis(config: pytest.Config) -> None:
+    """Raises: UsageError where it is not installed, as with `[testing]` alone."""
+    try:
+        from hypothesis import HealthCheck, settings
+    except ModuleNotFoundError:
+        raise pytest.UsageError(NEEDS) from None
+    # A busy machine is no fault of an example.
+    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any machine")
+    # Told when a failing example is shown, which it would hide. pyproject.toml is read where there is no hypothesis.
+    too_large = "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning"
+    config.addinivalue_line("filterwarnings", too_large)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
