@@ -9,7 +9,7 @@ Source: Kafka 3.9, GroupMetadataManager.
 from typing import TypeVar
 
 from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.plural import plural
+from ...protocol.plural import describe_duration, plural
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
 from .classic.rebalance import Rebalancer
@@ -150,7 +150,9 @@ class ConsumerGroupStore:
         member = group.members.get(member_id)
         if member is None or self._groups.find(group.group_id) is not group:
             return
-        self.logger.log_info(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
+        self.logger.log_info(
+            group.group_id, f"%s {failure} for {describe_duration(timeout_ms)}, it is removed", member_id
+        )
         try:
             self.remove_member(group, member)
         except ApiError as error:

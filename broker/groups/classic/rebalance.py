@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from ....network.admission.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
-from ....protocol.plural import plural
+from ....protocol.plural import describe_duration, plural
 from ...scheduling.keyed_timers import Timers
 from ..group_logger import GroupLogger
 from ..group_record_log import GroupRecordLog
@@ -90,10 +90,13 @@ class Rebalancer:
     def _expire_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         member = group.members.get(member_id)
         if member_id in group.pending_members:
-            self.logger.log_info(group.group_id, "%s did not come back within %d ms", member_id, timeout_ms)
+            self.logger.log_info(
+                group.group_id, f"%s did not come back within {describe_duration(timeout_ms)}", member_id
+            )
             self.remove_pending_member(group, member_id)
         elif member is not None and not member.is_alive_without_heartbeat:
-            self.logger.log_info(group.group_id, "%s sent no heartbeat for %d ms, it is removed", member_id, timeout_ms)
+            waited = describe_duration(timeout_ms)
+            self.logger.log_info(group.group_id, f"%s sent no heartbeat for {waited}, it is removed", member_id)
             self.remove_member(group, member)
             self.rebalance_after_leave(group, f"the session of {member_id} expired")
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from stepdown.protocol.plural import plural
+from stepdown.protocol.plural import describe_duration, plural
 
 ROOT = Path(__file__).parents[3]
 ROOMS = ("broker", "cli", "client", "config", "gateway", "network", "producer", "protocol", "storage", "testing")
@@ -25,3 +25,20 @@ def test_no_line_counts_by_hand() -> None:
     files = (file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
     found = [f"{file.relative_to(ROOT)}: {text}" for file in files for text in BY_HAND.findall(file.read_text())]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 ms"),
+        (46, "46 ms"),
+        (46_000, "46 s"),
+        (1500, "1 s 500 ms"),
+        (3_900_000, "1 h 5 min"),
+        (691_200_000, "8 d"),
+        (90_061_001, "1 d 1 h 1 min 1 s 1 ms"),
+    ],
+)
+def test_a_time_is_as_people_say_it(ms: int, text: str) -> None:
+    """A move of eight days was one of 691200000 ms."""
+    assert describe_duration(ms) == text
