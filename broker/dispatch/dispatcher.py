@@ -247,16 +247,21 @@ class Dispatcher:
         """Returns the response after each interceptor has had the chance to replace it."""
         interceptors = self._core.interceptors
         try:
+            try:
+                for interceptor in interceptors:
+                    response = await interceptor.before(call)
+                    if response is not None:
+                        break
+                else:
+                    response = await _await_response(route.handle(self._core, call.request, call))
+            except Exception as error:
+                response = await self._refuse(route, call, error)
             for interceptor in interceptors:
-                response = await interceptor.before(call)
-                if response is not None:
-                    break
-            else:
-                response = await _await_response(route.handle(self._core, call.request, call))
-        except Exception as error:
-            response = await self._refuse(route, call, error)
-        for interceptor in interceptors:
-            response = await interceptor.after(call, response)
+                response = await interceptor.after(call, response)
+        except BaseException:
+            for interceptor in interceptors:
+                interceptor.abandon(call)
+            raise
         return response
 
     def _make_reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:

@@ -24,6 +24,9 @@ class Interceptor:
         """The response to send (None: none is sent)."""
         return response
 
+    def abandon(self, call: "Call") -> None:
+        """Called instead where the call ends without a response: somebody hung up, or the broker stops."""
+
     def before_sending(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         """What goes over the wire."""
         return pieces

@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.plural import describe_duration
 from ...storage.files.file_names import parse_log_folder_name
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
@@ -64,11 +65,13 @@ class Control:
     def attach(self, services: "Services", disk: FaultyDisk) -> None:
         """Applies faults to this broker and logs its requests from now on."""
         self._brokers[services.cluster.node_id] = services
-        injector = self._injectors[services.cluster.node_id] = Injector(
-            services, self.faults, self.events, self.contents
+        node_id = services.cluster.node_id
+        injector = self._injectors[node_id] = Injector(
+            services, self.faults, self.events, self.contents, lambda: node_id in self._silenced
         )
         services.interceptors.append(injector)
         services.control = self
+        services.on_retention = self.log_event
         services.on_group_line = partial(self.log_event, event="group")
         services.on_refusal = partial(self._log_refusal, services.cluster.node_id)
         disk.failing = partial(self._fire_disk_fault, services.cluster.node_id)
@@ -137,7 +140,8 @@ class Control:
             get(path="requests", what="Lists the requests of clients, with their answers.", act=self._list_requests),
             get(
                 path="events",
-                what="Lists requests, faults, moves of the clock, elections, refused logins and changes of groups.",
+                what="Lists requests, faults, moves of the clock, deletions by retention, elections, refused logins"
+                " and changes of groups.",
                 act=self._list_events,
             ),
             get(
@@ -296,7 +300,7 @@ class Control:
         return self._describe_time()
 
     async def _advance_clock(self, fields: Fields) -> Answer:
-        self.log_event(f"the clock moves on by {fields['by']} ms")
+        self.log_event(f"the clock moves on by {describe_duration(fields['by'])}")
         await self.clock.advance(fields["by"])
         for node_id, broker in self._brokers.items():
             if node_id not in self._silenced:

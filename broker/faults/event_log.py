@@ -7,7 +7,12 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
+from ...protocol.messages.fetch import FetchRequest
+from ...protocol.messages.join_group import JoinGroupRequest
 from ...protocol.messages.list_offsets import ListOffsetsResponse
+from ...protocol.messages.produce import ProduceRequest
+from ...protocol.messages.sync_group import SyncGroupRequest
+from ...protocol.plural import describe_duration
 
 MOST_EVENTS = 100_000
 MOST_LINES = 30
@@ -20,6 +25,7 @@ REFUSAL = "refusal"
 USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
 """Requests that clients repeat; they are shown only if an error or a fault came of them."""
 MOST_OFFSETS = 3
+NOT_YET = "not answered yet"
 NO_LOGIN = "this listener asks for no login: @pytest.mark.kafka(security=…), or a client without SASL"
 NO_CONSUMER_PROTOCOL = "KIP-848 is off here: act_as='4.0', or group.coordinator.rebalance.protocols"
 NOTES = {
@@ -31,7 +37,9 @@ NOTES = {
 @dataclass(slots=True, kw_only=True)
 class RequestEvent:
     """A request. `answer`: the error codes by name, [] for success; None if none was sent, or not yet.
-    `topics`: the first that it names. `note`: what else the answer tells."""
+    `pending`: what is said of it until there is an answer, "" when none comes any more. `topics`: the first that it
+    names. `note`: what else the answer tells.
+    """
 
     at_ms: int
     broker: int
@@ -43,13 +51,14 @@ class RequestEvent:
     is_deprecated: bool
     topics: list[str] = field(default_factory=list)
     answer: list[str] | None = None
+    pending: str = ""
     note: str = ""
     faults: list[int] = field(default_factory=list)
 
     @property
     def line(self) -> str:
         """For people; the same in each run."""
-        answer = "no answer" if self.answer is None else ", ".join(self.answer) or "ok"
+        answer = self.pending or "no answer" if self.answer is None else ", ".join(self.answer) or "ok"
         faults = "".join(f" [fault {name}]" for name in self.faults)
         note = f" ({self.note})" if self.note else ""
         return f"broker {self.broker} {self.about}: {answer}{note}{faults}"
@@ -172,6 +181,20 @@ def _format_line(same: list[Event], last_ms: int) -> str:
     line = same[0].line
     cut = line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
     return f"{(same[0].at_ms - last_ms) / 1000:9.3f} s  {cut}{more}"
+
+
+def describe_wait(request: Any) -> str:
+    """What a request that its handler does not answer at once waits for, where that is known."""
+    match request:
+        case FetchRequest(max_wait_ms=most_ms) if most_ms > 0:
+            return f"waits for records, at most {describe_duration(most_ms)}"
+        case JoinGroupRequest():
+            return "waits for the other members of the group"
+        case SyncGroupRequest():
+            return "waits for the assignment, which the leader of the group sends"
+        case ProduceRequest(acks=-1, timeout_ms=most_ms) if most_ms > 0:
+            return f"waits for the in-sync replicas, at most {describe_duration(most_ms)}"
+    return NOT_YET
 
 
 def describe_answer(key: ApiKey, response: Any | None) -> str:

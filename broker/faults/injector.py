@@ -1,17 +1,17 @@
 """Applies the armed faults to the requests of one broker, and logs each request with its answer."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api import API, ApiKey
-from ...protocol.errors import ApiError, error_name
+from ...protocol.errors import error_name
 from ...protocol.schema import Piece
 from ..dispatch.call import TESTS_CLIENT_ID
 from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
 from .error_responses import error_codes_in
-from .event_log import EventLog, RequestEvent, describe_answer
+from .event_log import NOT_YET, EventLog, RequestEvent, describe_answer, describe_wait
 from .fault import Fault, FaultPlace
 from .kinds.lose_marker import LoseMarkerFault
 from .passing_request import PassingRequest
@@ -28,11 +28,20 @@ MOST_TOPICS = 3
 class Injector(Interceptor):
     """The faults of one broker; those of a cluster share the armed faults and the log."""
 
-    def __init__(self, services: "Services", faults: ArmedFaults, events: EventLog, contents: Contents) -> None:
+    def __init__(
+        self,
+        services: "Services",
+        faults: ArmedFaults,
+        events: EventLog,
+        contents: Contents,
+        is_silent: Callable[[], bool],
+    ) -> None:
+        """`is_silent`: whether a test has the broker answer nobody."""
         self._services = services
         self._faults = faults
         self._events = events
         self._contents = contents
+        self._is_silent = is_silent
         self._passing: dict[int, PassingRequest] = {}
 
     def on_arm(self, armed: ArmedFault) -> None:
@@ -48,34 +57,34 @@ class Injector(Interceptor):
             request.event.topics = request.list_topics(MOST_TOPICS)
             if call.key is ApiKey.FETCH:
                 self._contents.fetched.note_fetch(call.client_id or "", request.topics_and_partitions())
-        try:
-            for armed in self._fire(FaultPlace.BEFORE, request):
-                response = await armed.fault.act_before(request, armed)
-                if response is not None:
-                    return response
-        except ApiError:
-            raise
-        except BaseException:
-            self._passing.pop(id(call), None)
-            raise
+        for armed in self._fire(FaultPlace.BEFORE, request):
+            response = await armed.fault.act_before(request, armed)
+            if response is not None:
+                return response
+        if request.event is not None and not self._is_silent():
+            request.event.pending = describe_wait(call.request)
         return None
 
     async def after(self, call: "Call", response: Any | None) -> Any | None:
         request = self._passing[id(call)]
-        try:
-            response = request.complete_response(response)
-            for armed in self._fire(FaultPlace.AFTER, request, response):
-                response = await armed.fault.act_after(request, armed, response)
-        except BaseException:
-            self._passing.pop(id(call), None)
-            raise
         if request.event is not None:
+            request.event.pending = NOT_YET
+        response = request.complete_response(response)
+        for armed in self._fire(FaultPlace.AFTER, request, response):
+            response = await armed.fault.act_after(request, armed, response)
+        if request.event is not None:
+            request.event.pending = ""
             request.event.answer = [error_name(code) for code in sorted(error_codes_in(response))] if response else []
             request.event.note = describe_answer(call.key, response)
         self._contents.fetched.note_answer(call.key, call.request, response)
         if response is None:
             del self._passing[id(call)]
         return response
+
+    def abandon(self, call: "Call") -> None:
+        request = self._passing.pop(id(call), None)
+        if request is not None and request.event is not None:
+            request.event.pending = ""
 
     def before_sending(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         request = self._passing[id(call)]
@@ -134,6 +143,7 @@ class Injector(Interceptor):
             software=f"{call.peer.software_name} {call.peer.software_version}",
             size_bytes=call.request_bytes,
             is_deprecated=API[call.key].is_deprecated(call.version),
+            pending=NOT_YET,
         )
         self._events.add(event)
         return event

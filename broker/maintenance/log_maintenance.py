@@ -52,10 +52,14 @@ async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) ->
     describe = partial(partition.log.describe_due_deletions, now_ms, high_watermark)
     if not core.first_deletion_delay.may_delete(partition, describe):
         return
+    start = partition.log.log_start_offset
     while partition.log.fault is None:
         if partition.log.delete_old_segments(now_ms, high_watermark, most=SEGMENTS_A_STEP) < SEGMENTS_A_STEP:
-            return
+            break
         await turn.next()
+    end = partition.log.log_start_offset
+    if end > start and partition.leader_id == core.cluster.node_id:
+        core.on_retention(f"{partition.log.name}: retention deleted records {start} to {end - 1}")
 
 
 class LogMaintenance:

@@ -1,12 +1,25 @@
 """What a failed test shows of clients that come to nothing: the reason, not thirty lines of it."""
 
+import asyncio
 import socket
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 from stepdown.broker.faults.event_log import OtherEvent, time_line
-from stepdown.testing import Kafka, running
+from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from stepdown.protocol.messages.sync_group import SyncGroupRequest
+from stepdown.testing import AsyncKafka, Kafka, running
+from support.client import RawClient
 from support.deadline import DEADLINE_S
+
+FETCH = FetchRequest(
+    max_wait_ms=90_000,
+    min_bytes=1,
+    topics=(FetchTopic(topic="orders", partitions=(FetchPartition(partition=0, partition_max_bytes=1000),)),),
+)
 
 
 def _last_lines(kafka: Kafka) -> list[str]:
@@ -83,3 +96,84 @@ def test_a_group_of_the_new_protocol_is_told_what_it_needs() -> None:
             with suppress(confluent.KafkaException):
                 consumer.poll(0.02)
         consumer.close()
+
+
+@asynccontextmanager
+async def _client_of(kafka: AsyncKafka) -> AsyncIterator[RawClient]:
+    host, port = kafka.bootstrap.split(":")
+    async with await RawClient.connect(host, int(port)) as client:
+        yield client
+
+
+async def _await_line(kafka: AsyncKafka, api: str, ending: str) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not any(each.line.endswith(ending) for each in await kafka.requests.of(api)):
+            pass
+
+
+async def test_a_fetch_that_waits_says_for_what() -> None:
+    """It was "no answer", as if the broker had failed."""
+    async with running(topics={"orders": 1}) as kafka, _client_of(kafka) as client:
+        await client.begin(FETCH, 11)
+        await _await_line(kafka, "Fetch", "from raw: waits for records, at most 1 min 30 s")
+        await kafka.produce("orders", b"x")
+        await client.read_frame()
+        assert [each.line for each in await kafka.requests.of("Fetch")] == ["broker 1 Fetch v11 of orders from raw: ok"]
+
+
+async def test_members_that_wait_say_for_what() -> None:
+    """JoinGroup and SyncGroup were "no answer" while other members were late."""
+    async with running() as kafka, _client_of(kafka) as first, _client_of(kafka) as second:
+        join: dict[str, Any] = {"session_timeout_ms": 45_000, "rebalance_timeout_ms": 300_000, "member_id": ""}
+        join |= {"group_id": "shop", "protocol_type": "consumer"}
+        request = JoinGroupRequest(protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),), **join)
+        leader = await first.send(request, 3)
+        await second.begin(request, 3)
+        await _await_line(kafka, "JoinGroup", "from raw: waits for the other members of the group")
+        again = await first.begin(JoinGroupRequest(**{**_fields(request), "member_id": leader.member_id}), 3)
+        await first.finish(request, 3, again)
+        joined = await second.finish(request, 3, 1)
+        sync = SyncGroupRequest(group_id="shop", generation_id=joined.generation_id, member_id=joined.member_id)
+        await second.begin(sync, 3)
+        await _await_line(kafka, "SyncGroup", "waits for the assignment, which the leader of the group sends")
+
+
+def _fields(request: Any) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in request.__dataclass_fields__}
+
+
+async def test_what_a_fault_or_a_paused_broker_holds_is_not_answered_yet() -> None:
+    """It was "no answer" before its time was over."""
+    async with running(topics={"orders": 1}) as kafka, _client_of(kafka) as client:
+        fault = await kafka.faults.hold("Fetch")
+        await client.begin(FETCH, 11)
+        await _await_line(kafka, "Fetch", "from raw: not answered yet [fault 1]")
+        await fault.release()
+        await _await_line(kafka, "Fetch", "at most 1 min 30 s [fault 1]")
+        await kafka.cluster.kill(1)
+        await _await_line(kafka, "Fetch", "from raw: no answer [fault 1]")
+        await kafka.cluster.start(1)
+        await kafka.cluster.pause(1)
+        async with _client_of(kafka) as other:
+            await other.begin(FETCH, 11)
+            await _await_line(kafka, "Fetch", "from raw: not answered yet")
+            await kafka.cluster.resume(1)
+
+
+def test_deletion_by_retention_is_shown() -> None:
+    """Records were gone, and no line said why."""
+    with running(topics={"orders": 1}, config={"log.retention.ms": "7d"}) as kafka:
+        kafka.produce("orders", *"abcde")
+        kafka.clock.advance("8d")
+        lines = [line.partition(" s  ")[2] for line in _last_lines(kafka)]
+        assert lines[-2:] == ["the clock moves on by 8 d", "orders-0: retention deleted records 0 to 4"]
+
+
+def test_only_the_leader_tells_of_a_deletion() -> None:
+    """Each replica would be a line."""
+    with running(brokers=3, topics={"orders": 1}, config={"log.retention.ms": "7d"}) as kafka:
+        kafka.produce("orders", *"abcde")
+        kafka.clock.advance("8d")
+        assert [line for line in kafka.requests.lines() if "retention" in line] == [
+            "orders-0: retention deleted records 0 to 4"
+        ]
