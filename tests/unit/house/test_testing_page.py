@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from stepdown import testing
 from stepdown.broker.handlers import SERVED
 from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS
 from support.clients_python import PYTHON_CLIENTS
@@ -30,6 +31,15 @@ def test_every_path_on_the_page_exists() -> None:
     named = re.findall(r"`(tests/[a-z0-9_/]+\.py)`", PAGE)
     assert named
     assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_every_exception_of_testing_is_in_the_table() -> None:
+    """Which ones there are stood in a sentence, without what to do."""
+    page = (ROOT / "docs" / "testing-with-stepdown.md").read_text()
+    offered = [getattr(testing, name) for name in testing.__all__]
+    exceptions = [each.__name__ for each in offered if isinstance(each, type) and issubclass(each, Exception)]
+    assert len(exceptions) == 4
+    assert [name for name in exceptions if not re.search(rf"^\| `{name}`.* \| .+ \| .+ \|$", page, re.M)] == []
 
 
 def test_what_a_page_shows_to_be_run_is_run_by_a_test() -> None:
