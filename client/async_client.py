@@ -41,8 +41,10 @@ class AsyncClient:
         tries: int = TRIES,
         clock: Clock | None = None,
         connect: Connect | None = None,
+        is_named: bool = True,
     ) -> None:
-        """`connect` may be shared by clients of one loop; `clock` is for tests.
+        """`connect` may be shared by clients of one loop; `clock` is for tests; `is_named`: brokers are given the name
+        of this software.
 
         Raises: ConfigError for certificates that cannot be read.
         """
@@ -50,6 +52,7 @@ class AsyncClient:
         self._client_id, self._timeout_s = client_id, timeout_s
         self._clock, self._connect = clock or SystemClock(), connect or TcpConnect()
         self._cluster = Cluster(bootstrap, tries)
+        self._is_named = is_named and security.sasl is None
         self._open: dict[HostPort, asyncio.Task[AsyncConnection]] = {}
         self._login_ends_ms: dict[AsyncConnection, float] = {}
 
@@ -123,7 +126,7 @@ class AsyncClient:
                 async with asyncio.timeout(self._timeout_s):
                     await self._connect(lambda: connection, host, address.port, tls=tls)
             with translate_request_faults(address, "ApiVersions"):
-                code = await connection.agree_on_versions()
+                code = await connection.agree_on_versions(named=self._is_named)
             if code:
                 raise KafkaError(f"the broker at {address} refused ApiVersions", code_of(code))
             await self._log_in(address, connection)

@@ -8,16 +8,14 @@ import asyncio
 import inspect
 from typing import Any, cast
 
-from .. import __version__
 from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request, encode_request_head_and_body
-from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .connection import MAX_BYTES_BEFORE_LOGIN, MAX_RESPONSE_BYTES, TIMEOUT_S
 from .security.login import LoginRequest, LoginStep, RawSaslToken, log_in
 from .security.settings import SaslSettings
 from .steps import await_steps
-from .versions import VersionRanges
+from .versions import VERSIONS_REQUEST, VersionRanges, ask_versions
 
 MAX_INT32 = (1 << 31) - 1
 MOST_BYTES_AT_ONCE = 64 * 1024
@@ -49,10 +47,12 @@ class AsyncConnection(asyncio.Protocol):
         """The number of requests without an answer."""
         return len(self._waiting)
 
-    async def agree_on_versions(self) -> int:
-        """Asks which `versions` of each API the broker offers; returns the error code of its answer."""
-        asked = ApiVersionsRequest(client_software_name=self._client_id, client_software_version=__version__)
-        answer: ApiVersionsResponse = await self.exchange(asked, 0)
+    async def agree_on_versions(self, *, named: bool = False) -> int:
+        """Asks which `versions` of each API the broker offers; returns the error code of its answer.
+
+        `named`: the request names this software, which old brokers take for a token of a login.
+        """
+        answer = await await_steps(ask_versions(named=named), lambda version: self.exchange(VERSIONS_REQUEST, version))
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         return answer.error_code
 

@@ -115,7 +115,7 @@ class BlockingClient:
                 with translate_request_faults(address, "the TLS handshake"):
                     connection.begin_tls(self._security.tls, host)
             with translate_request_faults(address, "ApiVersions"):
-                code = connection.agree_on_versions()
+                code = connection.agree_on_versions(named=self._security.sasl is None)
             if code:
                 raise KafkaError(f"the broker at {address} refused ApiVersions", code_of(code))
             self._log_in(address, connection)

@@ -8,15 +8,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from .. import __version__
 from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser, decode_response, encode_request
-from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .security.login import LoginRequest, LoginStep, RawSaslToken, log_in
 from .security.settings import SaslSettings
 from .steps import take_steps
 from .tls_socket import TlsSocket
+from .versions import VERSIONS_REQUEST, ask_versions
 
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
@@ -89,11 +88,12 @@ class Connection:
         assert isinstance(self._socket, socket.socket)
         self._socket = TlsSocket(self._socket, context, host)
 
-    def agree_on_versions(self) -> int:
-        """Asks which `versions` of each API the broker offers; returns the error code of its answer."""
-        asked = ApiVersionsRequest(client_software_name=self._client_id, client_software_version=__version__)
-        # v0 is what every broker since 0.10 can read.
-        answer: ApiVersionsResponse = self.exchange(asked, 0)
+    def agree_on_versions(self, *, named: bool = False) -> int:
+        """Asks which `versions` of each API the broker offers; returns the error code of its answer.
+
+        `named`: the request names this software, which old brokers take for a token of a login.
+        """
+        answer = take_steps(ask_versions(named=named), lambda version: self.exchange(VERSIONS_REQUEST, version))
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         return answer.error_code
 

@@ -119,6 +119,7 @@ class Upstream:
         return AsyncClient(
             self.bootstrap,
             client_id=CLIENT_ID,
+            is_named=False,  # its client id says what it is
             security=own,
             timeout_s=CONNECT_TIMEOUT_S,
             tries=5,

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import Any, Final
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
-from .errors import MalformedFrame, TlsInFrame
+from .errors import ErrorCode, MalformedFrame, TlsInFrame
 from .primitives import MAX_ITEMS, MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
 from .schema import decoder_of, encode, encoder_of
 
@@ -28,6 +28,7 @@ _TLS_RECORDS: Final = (0x1503, 0x1603)
 _HTTP: Final = frozenset((b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"CONN", b"PATC", b"HTTP"))
 """How requests of HTTP begin, and its answers."""
 _API_KEY: Final = Struct(">h")
+_REFUSED_VERSION: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 _FIXED_HEADER: Final = Struct(">hhi")
 _CLIENT_ID_LENGTH: Final = Struct(">h")
 _NOTHING: Final = memoryview(b"")
@@ -218,14 +219,17 @@ def encode_response(spec: ApiSpec, version: int, correlation_id: int, response: 
 
 
 def decode_response(spec: ApiSpec, version: int, frame: memoryview) -> tuple[int, Any]:
-    """The correlation id and the response in a frame that a broker sent.
+    """The correlation id and the response in a frame that a broker sent; a refused ApiVersions is answered in v0.
 
     Raises: MalformedFrame when it cannot be read.
     """
     if len(frame) < _SIZE.size:
         raise MalformedFrame(f"a response of {len(frame)} bytes has no whole header")
     correlation_id: int = _SIZE.unpack_from(frame)[0]
-    return correlation_id, decode_response_body(spec, version, frame[_SIZE.size :])
+    body = frame[_SIZE.size :]
+    if spec.key is ApiKey.API_VERSIONS and body[:2] == _REFUSED_VERSION:
+        version = 0
+    return correlation_id, decode_response_body(spec, version, body)
 
 
 def decode_response_body(spec: ApiSpec, version: int, body: memoryview, most_items: int = MAX_ITEMS) -> Any:

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
-from ... import __version__
 from ...client.errors import describe_handshake_fault
 from ...client.security.settings import SaslSettings
-from ...client.versions import VersionRanges
+from ...client.versions import VERSION_WITH_SOFTWARE, VERSIONS_REQUEST, VersionRanges
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode, MalformedFrame
 from ...protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request
-from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ...protocol.messages.api_versions import ApiVersionsResponse
 from ...protocol.records.layout import MAX_INT32
 from ...protocol.records.record import Buffer
 from ..errors import AuthenticationFailed, ProducerError
@@ -35,12 +34,10 @@ MAX_FIRST_RESPONSE_BYTES: Final = 512 * 1024
 READ_BYTES: Final = 64 * 1024
 MAX_OUTGOING_BYTES: Final = 64 * 1024
 """Requests of one pass that are gathered before they are written."""
-ASKED_VERSION: Final = 3
 SESSION_USE: Final = 0.85
 """The part of a login's lifetime that is used; then the connection ends once nothing is in flight, and the next one
 logs in."""
 
-_ERROR_AT: Final = 4
 _SIZE: Final = Struct(">i")
 
 
@@ -153,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
             return
         self._transport.set_write_buffer_limits(high=0, low=0)
-        self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
+        self._ask_versions(0 if self._sasl is not None else VERSION_WITH_SOFTWARE)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._view
@@ -193,8 +190,7 @@ class Connection(asyncio.BufferedProtocol):
             asyncio.get_running_loop().call_soon(done, NetworkAnswer())
 
     def _ask_versions(self, version: int) -> None:
-        request = ApiVersionsRequest(client_software_name="stepdown", client_software_version=__version__)
-        self.send(ApiKey.API_VERSIONS, version, request, self._handle_versions, answered=True)
+        self.send(ApiKey.API_VERSIONS, version, VERSIONS_REQUEST, self._handle_versions, answered=True)
 
     def _handle_versions(self, answer: NetworkAnswer) -> None:
         response = answer.response
@@ -263,14 +259,7 @@ def make_tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
 
 def _decode_response(sent: _InFlight, frame: memoryview) -> Any:
     """The response to that request. Raises: MalformedFrame."""
-    version = sent.version
-    if sent.key is ApiKey.API_VERSIONS and _error_code(frame) == ErrorCode.UNSUPPORTED_VERSION:
-        version = 0
-    correlation_id, response = decode_response(API[sent.key], version, frame)
+    correlation_id, response = decode_response(API[sent.key], sent.version, frame)
     if correlation_id != sent.correlation_id:
         raise MalformedFrame(f"an answer to request {correlation_id} instead of {sent.correlation_id}")
     return response
-
-
-def _error_code(frame: memoryview) -> int:
-    return int.from_bytes(frame[_ERROR_AT : _ERROR_AT + 2], "big", signed=True)

@@ -11,6 +11,8 @@ from support.deadline import MOMENT_S
 
 API_VERSIONS_V0 = bytes.fromhex("00000010 00000001 0000 00000001 0003 0001 0007")  # Metadata v1 to v7
 
+REFUSED_VERSION = bytes.fromhex("0000000a 00000001 0023 00000000")
+
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
@@ -67,3 +69,24 @@ def test_an_address_needs_host_and_port(text: str) -> None:
     with pytest.raises(ValueError, match="expected HOST:PORT"):
         parse_address(text)
     assert parse_address("[::1]:9092") == ("::1", 9092)
+
+
+def test_software_is_named_to_brokers_that_take_it(listening: socket.socket) -> None:
+    """A command was a guess in the report of clients, beside its producer, which named itself."""
+    asked: list[tuple[int, bool]] = []
+
+    def serve() -> None:
+        accepted, _ = listening.accept()
+        with accepted:
+            for answer in (REFUSED_VERSION, API_VERSIONS_V0[:7] + b"\2" + API_VERSIONS_V0[8:]):
+                frame = accepted.recv(65_536)
+                asked.append((frame[7], b"stepdown" in frame))
+                accepted.sendall(answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    with Connection(client_id="me").connect(listening.getsockname()) as connection:
+        assert connection.agree_on_versions(named=True) == 0
+        assert connection.newest_version(API[ApiKey.METADATA]) == 7
+    thread.join()
+    assert asked == [(3, True), (0, False)]

@@ -183,9 +183,14 @@ def test_the_size_of_a_response_counts_what_is_sent_later():
 @pytest.mark.parametrize("version", range(5))
 def test_the_response_of_api_versions_never_has_a_flexible_header(version):
     spec = API[ApiKey.API_VERSIONS]
-    frame = memoryview(b"".join(encode_response(spec, version, 7, ApiVersionsResponse(error_code=35))))[4:]
-    assert frame[:6] == bytes.fromhex("00000007 0023")
-    assert decode_response(spec, version, frame) == (7, ApiVersionsResponse(error_code=35))
+    frame = memoryview(b"".join(encode_response(spec, version, 7, ApiVersionsResponse(error_code=42))))[4:]
+    assert frame[:6] == bytes.fromhex("00000007 002a")
+    assert decode_response(spec, version, frame) == (7, ApiVersionsResponse(error_code=42))
+
+
+def test_a_refused_version_of_api_versions_is_answered_in_version_0():
+    refused = memoryview(bytes.fromhex("00000007 0023 00000000"))
+    assert decode_response(API[ApiKey.API_VERSIONS], 3, refused) == (7, ApiVersionsResponse(error_code=35))
 
 
 def test_a_request_frame_is_read_back():
