@@ -154,7 +154,7 @@ def _print_text(rows: list[ClientRow], forgotten: int, cluster: str) -> None:
             latest = format_time(details["latest_ms"])
             told = describe_loss(what, count, latest, details["topics"], cluster)
             typer.echo(f"{row.client_id or row.address}: lost: {told}")
-    typer.echo(_describe_totals([row.works for row in rows]))
+    typer.echo(_describe_totals(rows))
     if forgotten:
         typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")
 
@@ -164,8 +164,10 @@ def _join_names(rows: Iterable[ClientRow]) -> str:
     return f"{', '.join(names[:MOST_NAMES])}{' …' if len(names) > MOST_NAMES else ''}"
 
 
-def _describe_totals(works: list[str]) -> str:
+def _describe_totals(rows: list[ClientRow]) -> str:
     """How many clients work with Kafka 4, in a sentence without what there is none of."""
+    own = sum(row.is_own and row.works == "no" for row in rows)
+    works = [row.works for row in rows if not (row.is_own and row.works == "no")]
     yes, no, unknown = map(works.count, ("yes", "no", "unknown"))
     some = len(works) - yes - no - unknown
     parts = (
@@ -173,9 +175,10 @@ def _describe_totals(works: list[str]) -> str:
         (no, f"{no} do{'es' if no == 1 else ''} not work with Kafka 4 without a gateway"),
         (some, f"{some} only with some releases of Kafka 4"),
         (unknown, f"{unknown} {'is' if unknown == 1 else 'are'} not known yet"),
+        (own, f"{own} {'is' if own == 1 else 'are'} stepdown itself, by its options (--as)"),
     )
     said = ", ".join(text for count, text in parts if count)
-    return f"{plural(len(works), 'client')}{': ' if said else ''}{said}"
+    return f"{plural(len(rows), 'client')}{': ' if said else ''}{said}"
 
 
 def _cells_of_row(row: ClientRow) -> tuple[object, ...]:

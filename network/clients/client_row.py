@@ -85,6 +85,11 @@ class ClientRow:
         return str(Software(self.software, self.software_version, self.software_is_guess))
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is a command or a producer of stepdown."""
+        return Software(self.software, self.software_version, self.software_is_guess).is_own
+
+    @property
     def request_count(self) -> int:
         return sum(count for versions in self.requests.values() for count in versions.values())
 

@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from stepdown import __version__
 from stepdown.network.clients.client_report import ClientReport
 from stepdown.network.principal import ANONYMOUS
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.metadata import MetadataRequest
+from support.cli_steps import commands_for
 from support.client import RawClient
 from support.command import Finished, run_command
 from support.running import running_broker
@@ -194,3 +196,14 @@ def test_what_is_lost_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, c
         "TOPIC --add-config compression.type=gzip",
         f"appliance: lost: segment lists (1), last at {at}",
     ]
+
+
+async def test_a_command_of_stepdown_is_one_client_that_needs_no_gateway(tmp_path: Path) -> None:
+    """`produce --as` was two clients, a guess and stepdown, of which one did "not work with Kafka 4"."""
+    async with running_broker(tmp_path) as broker:
+        run = commands_for(broker)
+        await run("topics", "create", "t")
+        await run("produce", "t", "--as", "v1", stdin=b"a\n")
+        done = await asyncio.to_thread(run_command, "clients", "--http", str(broker.http_address))
+    assert f"stepdown {__version__} " in done.stdout and "guess" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 client: 1 is stepdown itself, by its options (--as)"

@@ -195,3 +195,13 @@ def test_releases_that_differ_are_named() -> None:
     ask(report, peer, ApiKey.JOIN_GROUP, 0)
     (row,) = rows_of(report)
     assert row.works == "no with 4.0.0, yes with 4.0.1 to 4.4"
+
+
+def test_what_stepdown_sends_as_told_is_not_refused_to_anyone() -> None:
+    """The page of a gateway counted `stepdown produce --as v1` among the clients that do not work with Kafka 4."""
+    report, own = report_of(), peer_of("stepdown-cli")
+    own.software_name, own.software_version = "stepdown", "0.1.0"
+    ask(report, own, ApiKey.PRODUCE, 2)
+    assert report.make_refused_clients_counter()() == 0
+    ask(report, peer_of("old"), ApiKey.PRODUCE, 2)
+    assert report.make_refused_clients_counter()() == 1
