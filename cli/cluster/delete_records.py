@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ END = "end"
 HIGH_WATERMARK = -1
 HINTS = {
     "POLICY_VIOLATION": "The topic's cleanup.policy has to contain delete.",
+    "OFFSET_OUT_OF_RANGE": "`--before end` deletes all records of a partition, whatever its next offset is.",
 }
 
 
@@ -43,6 +45,8 @@ def delete_records_command(
     as_json: AsJson = False,
 ) -> None:
     """Delete the records of a topic that come before an offset."""
+    from ...client.operations.offsets import EARLIEST
+
     offset = _parse_offset(before)
     with connect_client(bootstrap, command_config) as client:
         led = group_partitions_by_leader(client, [topic])
@@ -51,6 +55,7 @@ def delete_records_command(
         if wanted - known:
             hint = "`stepdown topics describe` shows partitions."
             raise CommandFailure(f"topic {topic} has no partition {min(wanted - known)}", hint)
+        first = offsets_at_time(client, [topic], EARLIEST)
         rows = [
             row
             for leader, found in led.items()
@@ -62,8 +67,15 @@ def delete_records_command(
     else:
         for row in rows:
             if not row["error"]:
-                typer.echo(f"{topic}-{row['partition']}: begins at {row['start_offset']}")
+                typer.echo(f"{topic}-{row['partition']}: {_describe_deletion(first, row)}")
     raise_failures([(f"{topic}-{row['partition']}", row["error"], row["why"]) for row in failed], HINTS)
+
+
+def _describe_deletion(first: Mapping[TopicPartition, int], row: dict[str, Any]) -> str:
+    """Returns which offsets were deleted. `first`: the first offset of each partition before that."""
+    before, now = first[row["topic"], row["partition"]], row["start_offset"]
+    deleted = f"offsets {before} to {now - 1} are deleted" if before < now else "nothing was there to delete"
+    return f"{deleted}, it begins at {now}"
 
 
 def _describe_range(client: CommandClient, row: dict[str, Any]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...protocol.plural import plural
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, Internal, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import raise_failures
 from ..topics.hints import HINTS
@@ -22,29 +23,39 @@ log_dirs = typer.Typer(add_completion=False, rich_markup_mode=None)
 @log_dirs.command(name="log-dirs")
 def log_dirs_command(
     topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Only partitions of these.")] = None,
+    internal: Internal = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the log directories of all brokers, and what each partition takes there."""
     with connect_client(bootstrap, command_config) as client:
-        found = _describe_directories(client, topics or [])
+        hidden = [] if topics or internal else _list_internal_topics(client)
+        found = _describe_directories(client, topics or [], hidden)
     failed = [(each["directory"], each["error"], "") for each in found if each["error"]]
     there = {row["topic"] for each in found for row in each["partitions"]}
     missing = [(topic, "UNKNOWN_TOPIC_OR_PARTITION", "") for topic in topics or [] if topic not in there]
     if not missing:
-        _print(found, as_json=as_json)
+        _print(found, bool(hidden), as_json=as_json)
     raise_failures(failed or missing, HINTS)
 
 
-def _print(found: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print(found: list[dict[str, Any]], are_some_hidden: bool, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        _print_directories(found)
+        _print_directories(found, are_some_hidden)
 
 
-def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:
+def _list_internal_topics(client: CommandClient) -> list[str]:
+    from ...client.operations.topics import describe_topics
+
+    return [topic["name"] for topic in client.run(describe_topics()) if topic["is_internal"]]
+
+
+def _describe_directories(
+    client: CommandClient, topics: Collection[str], hidden: Collection[str]
+) -> list[dict[str, Any]]:
     from ...client.operations.every_broker import ask_every_broker
     from ...protocol.api import ApiKey
     from ...protocol.errors import error_name
@@ -66,7 +77,7 @@ def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict
                     "is_future": each.is_future_key,
                 }
                 for topic in result.topics
-                if not topics or topic.name in topics
+                if topic.name not in hidden and (not topics or topic.name in topics)
                 for each in topic.partitions
             ],
         }
@@ -75,15 +86,15 @@ def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict
     ]
 
 
-def _print_directories(directories: list[dict[str, Any]]) -> None:
+def _print_directories(directories: list[dict[str, Any]], are_some_hidden: bool) -> None:
     from ..support.terminal_tables import print_table
 
+    without = ", without internal topics" if are_some_hidden else ""
     for each in directories:
         partitions = each["partitions"]
         total = sum(row["size_bytes"] for row in partitions)
-        typer.echo(
-            f"broker {each['broker']}: {each['directory']}, {plural(len(partitions), 'partition')}, {total} bytes"
-        )
+        counts = f"{plural(len(partitions), 'partition')}, {total} bytes{without}"
+        typer.echo(f"broker {each['broker']}: {each['directory']}, {counts}")
         if partitions:
             rows = [[*list(row.values())[:-1], "future" if row["is_future"] else ""] for row in partitions]
             print_table(("topic", "partition", "bytes", "lag", ""), rows, numeric=("partition", "bytes", "lag"))

@@ -1,4 +1,4 @@
-"""`--bootstrap-server` and `--json`, the options of all commands on a running broker, and the connection to it."""
+"""`--bootstrap-server`, `--json` and `--internal`, options of commands on a running broker, and its client."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ Bootstrap = Annotated[
         help="Where the broker listens; several with commas between.",
     ),
 ]
+Internal = Annotated[bool, typer.Option("--internal", help="Internal topics, too, such as __consumer_offsets.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_PORT = 9092

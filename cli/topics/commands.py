@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...protocol.plural import plural
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, Internal, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topic_settings, complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
@@ -78,7 +78,7 @@ def create(
 
 @topics.command(name="list")
 def list_command(
-    internal: Annotated[bool, typer.Option(help="Show internal topics too, such as __consumer_offsets.")] = False,
+    internal: Internal = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
@@ -104,6 +104,7 @@ def list_command(
 @topics.command()
 def describe(
     names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...", autocompletion=complete_topics)] = None,
+    internal: Internal = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
@@ -112,7 +113,11 @@ def describe(
     from ...client.operations.topics import TOPIC_SOURCE, describe_topics, topic_configs
 
     with connect_client(bootstrap, command_config) as client:
-        found = client.run(describe_topics(names or None))
+        found = [
+            topic
+            for topic in client.run(describe_topics(names or None))
+            if names or internal or not topic["is_internal"]
+        ]
         whole = [topic["name"] for topic in found if not topic["error"]]
         configs = client.run(topic_configs(whole)) if whole else {}
     for topic in found:

@@ -59,7 +59,9 @@ async def test_offsets_are_shown_and_records_deleted(run: Stepdown) -> None:
         {"topic": "t", "partition": 1, "start_offset": 0, "end_offset": 0},
     ]
     told = await run("delete-records", "t", "--before", "end")
-    assert told.stdout == "t-0: begins at 3\nt-1: begins at 0\n"
+    assert told.stdout == (
+        "t-0: offsets 2 to 2 are deleted, it begins at 3\nt-1: nothing was there to delete, it begins at 0\n"
+    )
     assert "earliest" in (await run("offsets", "t")).stdout
 
 
@@ -71,7 +73,7 @@ async def test_offsets_are_shown_and_records_deleted(run: Stepdown) -> None:
         (
             ("delete-records", "t", "--before", "9", "-p", "0"),
             1,
-            "t-0: its offsets go from 0 to 3 (",
+            "t-0: its offsets go from 0 to 3 (OFFSET_OUT_OF_RANGE)\n  `--before end` deletes all ",
         ),
         (("delete-records", "t", "--before", "0", "-p", "7"), 1, "has no partition 7"),
     ],
@@ -91,3 +93,17 @@ async def test_a_topic_that_is_not_there_has_no_directories(run: Stepdown) -> No
     """It was "0 partitions, 0 bytes", and fine."""
     ended = await run("log-dirs", "nope")
     assert (ended.exit_code, "nope" in ended.stderr) == (1, True), ended.stderr
+
+
+async def test_directories_are_shown_without_internal_topics_unless_that_is_said(run: Stepdown) -> None:
+    """Fifty lines of `__consumer_offsets` stood before the topics of the user."""
+    await run("topics", "create", "__consumer_offsets")
+    for asked, shown in (
+        ((), {"t"}),
+        (("--internal",), {"__consumer_offsets", "t"}),
+        (("__consumer_offsets",), {"__consumer_offsets"}),
+    ):
+        (found,) = await rows(run, "log-dirs", *asked)
+        assert {each["topic"] for each in found["partitions"]} == shown
+    assert "bytes, without internal topics\n" in (await run("log-dirs")).stdout
+    assert "without" not in (await run("log-dirs", "--internal")).stdout
