@@ -1,6 +1,7 @@
 """Checks before anything is written whether brokers can start: a start that fails leaves nothing behind."""
 
 import logging
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
@@ -10,10 +11,12 @@ from ...network.listener import address_in_bind_errors, bind
 from ...network.tls.certificate_dates import list_certificates_not_in_force
 from ...protocol.errors import DiskFault
 from ...storage.directories.directory_check import NotALogDirectory
-from ...storage.directories.log_directory import DirectoryInUse, check_no_broker_uses
+from ...storage.directories.log_directory import LOCK, DirectoryInUse, check_no_broker_uses
 from ...storage.files.files import Files
+from ..support.failures import CommandFailure
 
 log = logging.getLogger("stepdown")
+IN_USE_HINT = "End the process that has it (`fuser -v {}` names it), or take another directory with --log-dir DIR."
 
 
 def check_addresses_can_be_bound(brokers: Sequence[BrokerSettings], control: HostPort | None) -> None:
@@ -30,14 +33,16 @@ def check_addresses_can_be_bound(brokers: Sequence[BrokerSettings], control: Hos
 def check_directories(brokers: Sequence[BrokerSettings]) -> frozenset[str]:
     """Returns the log directories that do not exist yet; the broker makes them, as Kafka does.
 
-    Raises: DirectoryInUse, NotALogDirectory. The broker itself handles disks that fail.
+    Raises: CommandFailure for one that a broker uses, NotALogDirectory. The broker itself handles disks that fail.
     """
     files = Files()
     paths = dict.fromkeys(path for settings in brokers for path in settings.log_dirs)
     for path in paths:
         try:
             check_no_broker_uses(files, path)
-        except (DirectoryInUse, NotALogDirectory):
+        except DirectoryInUse as fault:
+            raise CommandFailure(str(fault), IN_USE_HINT.format(shlex.quote(f"{path}/{LOCK}"))) from fault
+        except NotALogDirectory:
             raise
         except DiskFault:
             continue

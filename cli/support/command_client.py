@@ -28,6 +28,10 @@ CLIENT_ID = "stepdown-cli"
 GOODBYE_S = 2.0
 """The longest wait for each response after a signal has ended the command."""
 SECURITY_HINT = "A TLS or SASL listener takes --command-config FILE, a client.properties that says how."
+CLOSED_HINT = (
+    "Its log says why. It may expect {} (--command-config FILE, a client.properties that says how), "
+    "or be a gateway whose cluster is away."
+)
 ADVERTISED_HINT = (
     "{} answered, and names {} to its clients: set advertised.listeners of that broker to an address that is reached "
     "from here."
@@ -86,7 +90,8 @@ class CommandClient(BlockingClient):
         if isinstance(fault, KafkaError):
             return self._hints.get(fault.code, "")
         if isinstance(fault, ConnectionBroken):
-            return SECURITY_HINT if self._is_open and not self._has_answered else ""
+            expected = "a login" if self._is_connected else "TLS or a login"
+            return CLOSED_HINT.format(expected) if self._is_open and not self._has_answered else ""
         if isinstance(fault, NoAnswer):
             return "" if self._is_connected else SILENT_HINT
         if isinstance(fault, Unreachable) and fault.address not in (None, *self._bootstrap_addresses):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 EXIT_FAILED = 1
@@ -28,6 +29,16 @@ def raise_failures(failures: Sequence[tuple[str, str, str]], hints: Mapping[str,
         return
     from ...client.errors import describe_error
 
-    lines = [f"{name or EMPTY_NAME}: {describe_error(error, message)}" for name, error, message in failures]
+    lines = [
+        describe_error(error, message)
+        if _names(message, name)
+        else f"{name or EMPTY_NAME}: {describe_error(error, message)}"
+        for name, error, message in failures
+    ]
     hint = "\n  ".join(dict.fromkeys(hints[error] for _, error, _ in failures if error in hints))
     raise CommandFailure("; ".join(lines), hint)
+
+
+def _names(message: str, name: str) -> bool:
+    """Whether the broker's message has the name as a word."""
+    return bool(name) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", message) is not None

@@ -28,6 +28,11 @@ REFUSALS: dict[str, tuple[tuple[str, ...], int, str]] = {
     "host": (("--listen", "no-host.invalid:0"), 1, "cannot listen on no-host.invalid:0: "),
     "certificate": (TLS, 1, "listener SSL: none.pem cannot be used: No such file or directory"),
     "locked directory": (("--listen", FREE, "--log-dir", "locked"), 1, "locked is in use by another broker"),
+    "what to do of a locked one": (
+        ("--listen", FREE, "--log-dir", "locked"),
+        1,
+        "`fuser -v locked/.lock` names it), or take ",
+    ),
     "no log directory": (("--listen", FREE, "--log-dir", "strange"), 1, "is no log directory"),
 }
 """Options, the status, what is said."""

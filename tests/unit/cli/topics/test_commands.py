@@ -64,7 +64,10 @@ async def test_failures_tell_what_to_do_next(topics: Topics) -> None:
     await topics("create", "a", "-p", "2")
     for arguments, told in (
         (["describe", "nothing"], "`stepdown topics list` shows what there is."),
-        (["delete", "nothing"], "`stepdown topics list` shows what there is."),
+        (
+            ["delete", "nothing"],
+            "stepdown: there is no topic nothing (UNKNOWN_TOPIC_OR_PARTITION)\n  `stepdown topics list`",
+        ),
         (["alter", "a", "-p", "1"], "Partitions can be added, never removed."),
         (["create", "b!"], "Names have 1 to 249"),
         (["create", ""], 'stepdown: "": '),
@@ -121,12 +124,17 @@ def test_no_broker_is_told_with_how_to_start_one() -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (b"", "the broker closed the connection"),
+        (
+            b"",
+            "ApiVersions\n  Its log says why. It may expect TLS or a login (--command-config FILE, ",
+        ),
+        (b"", "or be a gateway whose cluster is away."),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "something else than a Kafka response"),
     ],
-    ids=["closes", "speaks HTTP"],
+    ids=["closes", "closes, as a gateway", "speaks HTTP"],
 )
 def test_something_else_that_listens_there_is_told(answer: bytes, told: str) -> None:
+    """Of a gateway whose cluster was away it was said that TLS or SASL was the cause."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_answer_once, args=(server, answer))
         thread.start()
@@ -156,3 +164,15 @@ async def test_an_internal_topic_is_deleted_only_when_that_is_said(topics: Topic
     ended = await topics("delete", "__consumer_offsets")
     assert (ended.exit_code, "is an internal topic" in ended.stderr) == (2, True), ended.stderr
     assert (await topics("delete", "__consumer_offsets", "--internal")).exit_code == 0
+
+
+async def test_internal_topics_are_described_only_when_that_is_said(topics: Topics) -> None:
+    """Fifty partitions of `__consumer_offsets` stood before those of the user."""
+    await topics("create", "__consumer_offsets", "orders")
+    for asked, shown in (
+        ((), ["orders"]),
+        (("--internal",), ["__consumer_offsets", "orders"]),
+        (("__consumer_offsets",), ["__consumer_offsets"]),
+    ):
+        described = json.loads((await topics("describe", *asked, "--json")).stdout)
+        assert [topic["name"] for topic in described] == shown
