@@ -93,7 +93,7 @@ def add(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a rule for each combination of principal, operation, resource and host (default: any host)."""
+    """Add rules. There is one for each combination of principal, operation, resource and host (default: any host)."""
     from ...client.operations.acls import create_acls
 
     resources = _resources_of_options(topic, group, transactional_id, cluster)

@@ -103,7 +103,7 @@ def convert(
     *,
     shared: Shared,
 ) -> None:
-    """Compare fetch throughput, down-converted (Fetch 0 to 3) and as stored (4 and later)."""
+    """Compare throughput of Fetch 0 to 3, down-converted, and later."""
     _run_fetch_bench(
         "convert", _make_fetch_grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared
     )
@@ -123,7 +123,7 @@ def fetch(
     *,
     shared: Shared,
 ) -> None:
-    """Compare fetches for all sizes, codecs, versions and numbers of readers (hours, with a peer)."""
+    """Compare fetches of many sizes, codecs, versions and readers. Takes hours with a peer."""
     grid = _make_fetch_grid(sizes, codecs, versions, readers, partitions, batch_bytes, data)
     _run_fetch_bench("fetch", replace(grid, partition_fetch_bytes=partition_fetch_bytes), shared)
 
@@ -137,7 +137,7 @@ def chunks(
     *,
     shared: Shared,
 ) -> None:
-    """Compare chunk sizes of down-conversion, as KIP-283's table does."""
+    """Compare chunk sizes of down-conversion. KIP-283 has such a table."""
     from ...bench.cases.fetching import run_chunks
 
     with open_workplace(shared) as desk:
@@ -201,7 +201,7 @@ def mixed(
     *,
     shared: Shared,
 ) -> None:
-    """Compare latencies of producers and new consumers while old consumers fetch as fast as they can."""
+    """Compare latencies of new clients while old consumers fetch. They fetch as fast as they can."""
     from ...bench.cases.old_and_new_consumers import run_old_and_new
 
     with open_workplace(shared) as desk:
@@ -245,7 +245,7 @@ def cleaning(
     *,
     shared: Shared,
 ) -> None:
-    """Compare produce latency with and without compaction; check what compaction keeps."""
+    """Compare produce latency with compaction and without. Checks what compaction keeps."""
     from ...bench.cases.cleaning import CleaningTest, run_cleaning
 
     test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)

@@ -61,7 +61,7 @@ def describe(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show settings or quotas; of `user`, `client` and `ip` without a name those of all."""
+    """Show settings or quotas. `user`, `client` and `ip` without a name: those of all."""
     from ...client.operations.configs import ConfigResource
     from .entity import parse_entity
 
@@ -146,7 +146,7 @@ def alter(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set settings or quotas, or delete them; `user`, `client` and `ip` without a name are the default of all."""
+    """Set settings or quotas, or delete them. `user`, `client` and `ip` without a name are the default of all."""
     from ...client.operations.configs import ConfigResource, alter_configs
     from ...client.operations.quotas import alter_quotas
     from .entity import parse_entity

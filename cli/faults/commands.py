@@ -56,13 +56,13 @@ def arm(
     control: Control = LOCAL,
     token: Token = "",
 ) -> None:
-    """Arm a fault, such as: error api=Produce code=NOT_LEADER_OR_FOLLOWER times=3. See `stepdown faults kinds`."""
+    """Arm a fault. Such as: error api=Produce code=NOT_LEADER_OR_FOLLOWER times=3. See `stepdown faults kinds`."""
     _print_json(_ask_control_port(control, token, "POST", "faults", {"kind": kind, **parse_fields(fields or ())}))
 
 
 @faults.command()
 def kinds(as_json: AsJson = False) -> None:
-    """List the kinds of faults with their own fields, and the fields that all have."""
+    """List the kinds of faults and their fields."""
     from dataclasses import fields
 
     from ...broker.faults.fault import Fault
@@ -123,7 +123,7 @@ def remove(number: Number, control: Control = LOCAL, token: Token = "") -> None:
 
 @faults.command()
 def reset(control: Control = LOCAL, token: Token = "") -> None:
-    """Disarm all faults; exit code 1 if one never fired and is not optional."""
+    """Disarm all faults. Exit code 1 if one never fired and is not optional."""
     unfired = _ask_control_port(control, token, "POST", "faults/reset")["unfired"]
     if unfired:
         raise CommandFailure(
@@ -149,7 +149,7 @@ def do_command(
     control: Control = LOCAL,
     token: Token = "",
 ) -> None:
-    """Cause a fault that happens at once, such as: segments/corrupt topic=orders, or markers/hold."""
+    """Cause a fault at once. Such as: segments/corrupt topic=orders, or markers/hold."""
     _print_json(_ask_control_port(control, token, "POST", action, parse_fields(fields or ())))
 
 

@@ -78,7 +78,7 @@ def describe(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show members with their partitions, committed offsets and lag, of some groups or of all."""
+    """Show members, committed offsets and lag of groups. Of all without a name."""
     from ...client.operations.groups import describe_groups, list_groups
 
     with connect_client(bootstrap, command_config) as client:
@@ -134,7 +134,7 @@ def reset_offsets(
     command_config: CommandConfig = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change committed offsets of a group without members, of some topics or of all."""
+    """Change committed offsets of a group without members."""
     from ...client.operations.groups import describe_groups
     from ...client.operations.offsets import commit_offsets, committed_offsets
 

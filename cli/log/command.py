@@ -30,7 +30,7 @@ def dump(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """Show batches, index entries, snapshots and checkpoints, and check them.
+    """Show and check batches, index entries, snapshots and checkpoints.
 
     PATH is the folder of a partition, or a file of it. Ends with 1 if something is corrupt.
     """

@@ -41,7 +41,7 @@ def prepare(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
 ) -> None:
-    """Leave out of the metadata what Kafka of a release refuses, and print the server.properties that it needs.
+    """Leave out of the metadata what Kafka of a release refuses. Prints the server.properties that it needs.
 
     Each change is said, on stderr; the properties are printed.
     """

@@ -55,7 +55,7 @@ def plan(
     ] = False,
     release: Annotated[str, typer.Option("--to", metavar="3.9|4.0|4.4", help="What goes on with them.")] = "4.4",
 ) -> None:
-    """Read everything, and write a plan that a person reads; nothing else is written."""
+    """Read everything, and write a plan for a person to read. Nothing else is written."""
     from ...storage.files.files import Files
     from ...storage.migration.plan_document import write_plan
     from ...storage.migration.release_preparation import RELEASES
@@ -75,7 +75,7 @@ def plan(
 
 @migrate.command()
 def apply(path: PlanFile) -> None:
-    """Write Kafka's metadata as planned, on the directories that are on this machine; again, it does the same."""
+    """Write Kafka's metadata as planned. Takes the directories of this machine; again, it does the same."""
     from ...storage.files.files import Files
     from ...storage.migration.plan_application import PlanApplication
     from ...storage.migration.plan_document import read_plan
@@ -90,7 +90,7 @@ def apply(path: PlanFile) -> None:
 
 @migrate.command()
 def undo(path: PlanFile) -> None:
-    """Take back what apply wrote on this machine, also after Kafka has set folders aside."""
+    """Take back what apply wrote here. Also after Kafka has set folders aside."""
     from ...storage.files.files import Files
     from ...storage.migration.plan_document import read_plan
     from ...storage.migration.plan_reversal import PlanReversal

@@ -62,7 +62,7 @@ def list_command(bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = N
 def execute(
     file: File, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
 ) -> None:
-    """Begin to move the partitions of FILE; prints where they are, as JSON that leads back."""
+    """Begin to move the partitions of FILE. Prints where they are, as JSON that leads back."""
     from ...client.operations.reassignments import reassign_partitions
     from .plan import format_plan, read_plan
 
@@ -79,7 +79,7 @@ def execute(
 def verify(
     file: File, bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = None, as_json: AsJson = False
 ) -> None:
-    """Say whether the partitions of FILE are where it says; ends with 1 while one is not."""
+    """Say whether the partitions of FILE are where it says. Ends with 1 while one is not."""
     from ...client.operations.reassignments import list_reassignments
     from .plan import read_plan
 

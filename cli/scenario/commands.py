@@ -38,7 +38,7 @@ def list_command(as_json: AsJson = False) -> None:
 
 @scenario.command()
 def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is random.")] = 0) -> None:
-    """Run a scenario and print its events; exit code 1 if a step was not as expected."""
+    """Run a scenario and print its events. Exit code 1 if a step was not as expected."""
     from ...testing.scenarios import runner
     from ...testing.scenarios.scenario import WrongScenario, load
 

@@ -81,7 +81,7 @@ def adopt(
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
 ) -> None:
-    """Say what the settings of topics are that were taken over without them.
+    """Give settings to topics that were taken over without them.
 
     Topics whose settings are known are left as they are: change those with `stepdown topics alter`.
     """

@@ -57,7 +57,7 @@ def set_command(
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
 ) -> None:
-    """Set a user's password: prompts for it, or reads one line if stdin is not a terminal."""
+    """Set a user's password. Prompts for it, or reads one line if stdin is not a terminal."""
     from ...client.operations.users import set_password
 
     _check_mechanism(mechanism)

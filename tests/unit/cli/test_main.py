@@ -29,6 +29,13 @@ def test_every_command_has_help(name: str) -> None:
     assert f"usage: stepdown {name}" in run_command(name, "--help").stdout.lower()
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_in_a_list_of_commands_is_cut(name: str) -> None:
+    """`topics --help` said "Say what the settings of topics are that were taken over..."."""
+    _, _, listed = run_command(name, "--help").stdout.partition("\nCommands:\n")
+    assert [line for line in listed.splitlines() if line.endswith("...")] == []
+
+
 SHOWING = {"list", "describe", "kinds", "requests", "verify", "cluster", "log-dirs", "offsets", "clients", "config"}
 """Names of commands that show what there is."""
 
