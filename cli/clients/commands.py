@@ -175,7 +175,7 @@ def _describe_totals(rows: list[ClientRow]) -> str:
         (no, f"{no} do{'es' if no == 1 else ''} not work with Kafka 4 without a gateway"),
         (some, f"{some} only with some releases of Kafka 4"),
         (unknown, f"{unknown} {'is' if unknown == 1 else 'are'} not known yet"),
-        (own, f"{own} {'is' if own == 1 else 'are'} stepdown itself, by its options (--as)"),
+        (own, f"{own} {'is' if own == 1 else 'are'} stepdown itself"),
     )
     said = ", ".join(text for count, text in parts if count)
     return f"{plural(len(rows), 'client')}{': ' if said else ''}{said}"

@@ -206,4 +206,4 @@ async def test_a_command_of_stepdown_is_one_client_that_needs_no_gateway(tmp_pat
         await run("produce", "t", "--as", "v1", stdin=b"a\n")
         done = await asyncio.to_thread(run_command, "clients", "--http", str(broker.http_address))
     assert f"stepdown {__version__} " in done.stdout and "guess" not in done.stdout
-    assert done.stdout.splitlines()[-1] == "1 client: 1 is stepdown itself, by its options (--as)"
+    assert done.stdout.splitlines()[-1] == "1 client: 1 is stepdown itself"
