@@ -39,7 +39,8 @@ class RecordReading:
         self._one_at_a_time = asyncio.Lock()
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
-        """Records of `topic` and `partition` from `offset` on, or from the time `time`, or else the last ones.
+        """Records of `topic` and `partition` from `offset` on, or from the time `time`, or else the last ones: of all,
+        or of those before the offset `before`.
 
         Raises: QueryFault, ApiError UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER,
         MESSAGE_TOO_LARGE.
@@ -50,8 +51,11 @@ class RecordReading:
         limit = query.limit
         async with self._one_at_a_time:
             end = partition.visible_end_offset(READ_COMMITTED)
-            start = await _find_start_offset(self._services, partition, query, limit, end)
-            rows, position = await self._read(partition, start, end, limit)
+            start = await _find_start_offset(self._services, partition, query, end)
+            if start is None:
+                start, rows, position = await self._read_last(partition, min(end, query.number("before", end)), limit)
+            else:
+                rows, position = await self._read(partition, start, end, limit)
         return {
             "rows": rows,
             "first": start,
@@ -61,15 +65,30 @@ class RecordReading:
             "end_offset": end,
         }
 
+    async def _read_last(self, partition: Partition, end: int, limit: int) -> tuple[int, list[dict[str, Any]], int]:
+        """Returns where it began, rows below `end`, and the offset after them.
+
+        It begins `limit` offsets before `end`, or further back if those have no records.
+        """
+        span = limit
+        while True:
+            log_start = partition.log.log_start_offset
+            start = max(log_start, end - span)
+            rows, position = await self._read(partition, start, end, limit)
+            if rows or start == log_start:
+                return start, rows, position
+            span *= 2
+
     async def _read(
         self, partition: Partition, position: int, end: int, limit: int
     ) -> tuple[list[dict[str, Any]], int]:
-        """Returns rows, and the offset after them."""
+        """Returns rows below `end`, and the offset after them."""
         services = self._services
         rows: list[dict[str, Any]] = []
         room = MOST_TOTAL_BYTES
         for _ in range(MOST_SLICES):
-            found = partition.log.read(position, SLICE_BYTES, below=end, min_one_message=True)
+            visible_end = partition.visible_end_offset(READ_COMMITTED)  # `end` may be within a batch
+            found = partition.log.read(position, SLICE_BYTES, below=visible_end, min_one_message=True)
             if not found.size_bytes:
                 break
             aborted = [
@@ -86,16 +105,17 @@ class RecordReading:
         return rows, position
 
 
-async def _find_start_offset(services: "Services", partition: Partition, query: PageQuery, limit: int, end: int) -> int:
-    log = partition.log
-    if query.text("offset") and query.text("time"):
-        raise QueryFault("offset and time are given, one of them is meant")
+async def _find_start_offset(services: "Services", partition: Partition, query: PageQuery, end: int) -> int | None:
+    """None: the last records are asked for."""
+    given = [name for name in ("offset", "time", "before") if query.text(name)]
+    if len(given) > 1:
+        raise QueryFault(f"{' and '.join(given)} are given, one of them is meant")
     if query.text("offset"):
         return query.number("offset", 0)
     if query.text("time"):
-        found = await services.find_offset_by_time(log, query.number("time", 0))
+        found = await services.find_offset_by_time(partition.log, query.number("time", 0))
         return end if found is None else min(found.offset, end)
-    return max(log.log_start_offset, end - limit)
+    return None
 
 
 def _decode(
@@ -108,6 +128,7 @@ def _decode(
         for following, record in visible_records(data, position, aborted, MOST_OPENED_BYTES):
             if record is not None:
                 if record.offset >= end:
+                    position = max(position, end)
                     break
                 row, size = _make_row(record)
                 rows.append(row)

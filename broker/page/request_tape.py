@@ -55,7 +55,8 @@ class TapeFilter:
 class Tape:
     """Counts the requests that passed one filter, and the others; keeps the rows of the latest, with numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, since_ms: int) -> None:
+        self.since_ms = since_ms
         self.asked_s = 0.0
         self.count = self.others = 0
         self._rows: deque[Row] = deque(maxlen=MOST_KEPT)
@@ -86,11 +87,17 @@ class RequestTapes:
         after = min(after, tape.count)
         rows = tape.rows_after(after, limit)
         missed = tape.count - after - len(rows) if after else 0
-        return {"rows": rows, "total": tape.count, "missed": missed, "others": tape.others}
+        return {
+            "rows": rows,
+            "since_ms": tape.since_ms,
+            "total": tape.count,
+            "missed": missed,
+            "others": tape.others,
+        }
 
     def _find_or_begin_tape(self, wanted: TapeFilter) -> Tape:
         """The tape with that filter, which begins now if there is none."""
-        tape = self._tapes.pop(wanted, None) or Tape()
+        tape = self._tapes.pop(wanted, None) or Tape(self._services.clock.now_ms())
         tape.asked_s = self._services.clock.monotonic_s()
         self._tapes[wanted] = tape  # the latest is the last
         if len(self._tapes) > MOST_TAPES:

@@ -102,7 +102,7 @@ async function read(answer) {
   if (!answer.ok) {
     let reason = text;
     try { reason = JSON.parse(text).error; } catch { /* it is no JSON */ }
-    throw new Error(reason);
+    throw Object.assign(new Error(reason), { status: answer.status });
   }
   return JSON.parse(text);
 }
@@ -182,7 +182,7 @@ function paged(view, parameters, draw, filters, title = 'Name contains') {
     next.disabled = found.next === null;
     back.disabled = starts.length === 1;
     next.hidden = back.hidden = next.disabled && back.disabled;
-    count.textContent = number(found.total) + ' in all';
+    count.textContent = found.total ? number(found.total) + ' in all' : ''; // without rows the table says so
     return draw(found, Boolean(given.contains || given.open));
   };
   const show = () => told.run(async () => place.replaceChildren(...[await read()].flat().filter(Boolean)));
@@ -229,11 +229,12 @@ function tellWhere(overview) {
 async function drawOverview() {
   const now = await ask('overview');
   const change = difference(now, state.before);
+  const unknown = state.before && state.before.elapsed_s === now.elapsed_s ? '–' : 'measuring'; // the clock of a test may stand
   state.before = now;
   const rate = (value) => change ? value / change.seconds : 0;
   const tile = (title, value) => make('div', { class: 'tile' }, make('span', {}, title), make('b', {}, value));
   const all = change ? change.requests.reduce((sum, each) => sum + each.count, 0) : 0;
-  const name = (key) => change ? bytes(rate(change.traffic(key))) + '/s' : '–';
+  const name = (key) => change ? bytes(rate(change.traffic(key))) + '/s' : unknown;
   tellWhere(now);
   const own = now.node_id < 0 ? undefined : now.brokers.find((each) => each.id === now.node_id);
   const facts = [
@@ -255,7 +256,7 @@ async function drawOverview() {
           state.views.some(([name]) => name === each.view) ? [' · ', link('See ' + each.view, each.view)] : null))))
       : make('section', { class: 'card calm' }, 'Nothing is wrong.'),
     make('div', { class: 'tiles' },
-      tile('Requests', change ? number(Math.round(rate(all))) + '/s' : '–'), tile('Bytes in', name('bytes_in')),
+      tile('Requests', change ? number(Math.round(rate(all))) + '/s' : unknown), tile('Bytes in', name('bytes_in')),
       tile('Bytes out', name('bytes_out')),
       'converted_bytes' in now.traffic ? tile('Converted', name('converted_bytes')) : null,
       Object.entries(now.counts).map(([key, value]) => tile(capital(key.replace('_', ' ')), number(value)))),
@@ -267,9 +268,9 @@ async function drawOverview() {
       ], now.memory, 'Nothing is known.'))),
     card('Requests', table('Requests', [
       [own ? 'API' : 'How', (row) => row.api], ['Since start', (row) => number(row.count), 'number'],
-      ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : '–', 'number'],
+      ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : unknown, 'number'],
       ['p99 since start', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
-      ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : '–', 'number'],
+      ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : unknown, 'number'],
     ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'Time of handling, without that which a request waited for records.' : 'Time until the answer, that of the cluster included.')),
   ];
 }
@@ -325,18 +326,36 @@ function hex(data) {
   return lines.join('\n');
 }
 
+/* The text of a field, and why it is not JSON where that was asked for. */
 function fieldText(field, form) {
-  const rest = field.is_whole ? '' : '\n… ' + number(field.size) + ' bytes in all';
-  if (form === 'hex' || field.text === undefined) return hex(fieldBytes(field)) + rest;
-  if (form === 'json' && !/\d{16}/.test(field.text)) { // longer numbers would be rounded
-    try { return JSON.stringify(JSON.parse(field.text), null, 1) + rest; } catch { /* it is no JSON: as text */ }
-  }
-  return field.text + rest;
+  if (form === 'hex') return [hex(fieldBytes(field))];
+  if (field.text === undefined) return [hex(fieldBytes(field)), form === 'json' ? 'not JSON, shown as hex' : undefined];
+  if (form === 'text') return [field.text];
+  if (!field.is_whole) return [field.text, 'only its beginning is here, shown as text'];
+  try {
+    const text = JSON.stringify(JSON.parse(field.text), null, 1);
+    return /\d{16}/.test(field.text) ? [field.text, 'a number this long would be rounded, shown as text'] : [text];
+  } catch { return [field.text, 'not JSON, shown as text']; }
 }
 
-/* What is long may scroll, and the keyboard has to reach it. */
-const drawText = (text) => make('pre', { tabindex: text.length > 300 || text.split('\n').length > 10 ? 0 : null }, text);
-const drawField = (field, form) => field === null || !field.size ? make('i', { class: 'soft' }, field === null ? 'null' : 'empty') : drawText(fieldText(field, form));
+/* What is too long for its place scrolls: the line below says so, and the keyboard can reach it. */
+function tellWhetherItScrolls(shown) {
+  const isLong = shown.scrollHeight > shown.clientHeight;
+  shown.nextElementSibling.hidden = !isLong;
+  if (isLong) shown.tabIndex = 0; else shown.removeAttribute('tabindex');
+}
+
+const widths = new ResizeObserver((seen) => seen.forEach(({ target }) => tellWhetherItScrolls(target)));
+
+function drawField(field, form) {
+  if (field === null || !field.size) return make('i', { class: 'soft' }, field === null ? 'null' : 'empty');
+  const [text, note] = fieldText(field, form);
+  const shown = make('pre', {}, text);
+  const lines = text.split('\n').length;
+  widths.observe(shown);
+  return [shown, make('div', { class: 'note', hidden: true }, '↓ ' + (lines > 1 ? number(lines) + ' lines' : 'a long line') + ': scroll to see the rest'),
+    [note, field.is_whole ? undefined : 'cut: it has ' + number(field.size) + ' bytes'].filter(Boolean).map((each) => make('div', { class: 'note' }, each))];
+}
 
 const drawRecord = (record, form) => make('div', { class: 'record' },
   make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no timestamp' : time(record.timestamp) + ' (' + record.timestamp_type + ')'),
@@ -374,31 +393,41 @@ function showRecords(topic, partition) {
   const form = make('select', { name: 'form' }, ['text', 'json', 'hex'].map((each) => make('option', { value: each }, each)));
   const follow = make('input', { type: 'checkbox', name: 'follow' });
   const place = make('div', {});
-  const button = (title, act) => make('button', { type: 'button', disabled: true, onclick: act }, title);
+  const button = (title, act) => make('button', { type: 'button', disabled: true, onclick: () => { follow.checked = false; act(); } }, title);
   const first = button('First', () => go({ offset: found.start_offset }));
   const last = button('Last', () => go({}));
-  const back = button('Back', () => { starts.pop(); read(starts[starts.length - 1]); });
+  const back = button('Back', () => {
+    if (starts.length < 2) return go({ before: found.first });
+    starts.pop();
+    return read(starts[starts.length - 1]);
+  });
   const next = button('Next', () => { starts.push({ offset: found.next }); read({ offset: found.next }); });
   let found = null, starts = [];
   const draw = () => {
     const absent = found.position - found.first - found.rows.length;
+    const count = found.rows.length;
+    const offsets = (first, last) => first === last ? 'offset ' + first : 'offsets ' + first + ' to ' + last;
     return [
-      make('p', { class: 'soft' }, 'First offset ' + number(found.start_offset) + ', next ' + number(found.end_offset) + '; as a consumer with read_committed sees them. ' +
-        (found.rows.length ? (found.isLast ? 'The last ' : '') + number(found.rows.length) + (found.rows.length === 1 ? ' record is shown. ' : ' records are shown. ') : '') +
+      make('p', { class: 'soft' }, (count ? number(count) + (count === 1 ? ' record is shown: ' : ' records are shown: ') + offsets(found.rows[0].offset, found.rows[count - 1].offset) + '. ' : '') +
+        (found.end_offset > found.start_offset ? 'A consumer with read_committed can read ' + offsets(found.start_offset, found.end_offset - 1) : 'A consumer with read_committed finds nothing to read, and waits for offset ' + found.end_offset) +
+        (found.start_offset ? '; what was before ' + found.start_offset + ' is deleted. ' : '. ') +
         (absent > 0 ? number(absent) + (absent === 1 ? ' offset from ' : ' offsets from ') + found.first + ' on' + (absent === 1 ? ' is a marker' : ' are markers') + ', aborted or compacted.' : '')),
       found.rows.length ? found.rows.map((row) => drawRecord(row, form.value)) : make('p', { class: 'soft' }, found.isByTime && found.end_offset > found.start_offset
         ? 'No record has this time or a later one. Records without a timestamp are found by their offset: First shows them.' : 'No records here.'),
     ].flat();
   };
+  const show = () => {
+    place.replaceChildren(...draw());
+    place.querySelectorAll('pre').forEach(tellWhetherItScrolls);
+  };
   const read = async (given) => {
     try {
       found = await ask('records', { topic, partition, ...given });
       found.isByTime = given.time !== undefined;
-      found.isLast = !found.isByTime && given.offset === undefined;
       first.disabled = last.disabled = false;
-      back.disabled = starts.length < 2;
+      back.disabled = starts.length < 2 && found.first <= found.start_offset;
       next.disabled = found.next === null;
-      place.replaceChildren(...draw());
+      show();
       tell('as of ' + clockTime());
     } catch (fault) { place.replaceChildren(make('p', { class: 'error' }, fault.message)); }
   };
@@ -406,7 +435,7 @@ function showRecords(topic, partition) {
   const start = () => offset.value && since.value
     ? place.replaceChildren(make('p', { class: 'error' }, 'Offset and time are both filled in: empty one of them.'))
     : go(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
-  form.addEventListener('change', () => found && place.replaceChildren(...draw()));
+  form.addEventListener('change', () => found && show());
   main.replaceChildren(make('h1', {}, topic + ', partition ' + partition), card('Records', make('p', {}, link('Partitions', 'topics', topic)),
     make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
       make('label', {}, 'From offset', offset), make('label', {}, 'From time (UTC)', since), make('label', {}, 'Shown as', form),
@@ -494,10 +523,11 @@ function showRequests() {
   const stop = make('button', { type: 'button', onclick: () => { isStopped = !isStopped; stop.textContent = isStopped ? 'Go on' : 'Stop'; draw(); round(); } }, 'Stop');
   const apis = make('datalist', { id: 'apis' });
   const told = outcome();
-  let rows = [], after = 0, missed = 0, others = 0, isStopped = false, tape = 0;
+  let rows = [], since = null, after = 0, missed = 0, others = 0, isStopped = false, isRefused = false, tape = 0, given = {};
   const turn = state.turn;
+  const count = (n, what) => (n ? number(n) : 'no') + what + (n > 1 ? 's' : '');
   const draw = () => {
-    about.textContent = number(after) + ' since the tape began' + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '') + (others ? '; ' + number(others) + ' others, which the filter leaves out' : '');
+    about.textContent = since === null ? '' : capital(count(after, ' request')) + ' since ' + time(since).slice(11, 19) + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '') + (others ? '; ' + count(others, ' other') + ', which the filter leaves out' : '');
     place.replaceChildren(table('Requests', [
       ['At', (row) => time(row.at_ms).slice(11)], ['API', (row) => row.api + ' v' + row.version, 'short'], ['Client id', (row) => row.client_id || '(none)', 'name'],
       ['Topics', (row) => row.topics.join(', '), 'name'], ['Answer', (row) => row.errors === null ? 'none asked for' : row.errors.join(', ') || 'ok'],
@@ -507,26 +537,37 @@ function showRequests() {
   };
   const round = async () => {
     clearTimeout(state.timer);
-    if (turn !== state.turn || isStopped) return;
+    if (turn !== state.turn || isStopped || isRefused) return;
     const own = tape;
     if (!document.hidden) {
       try {
-        const given = Object.fromEntries(Object.entries(fields).map(([name, each]) => [name, each.value.trim()]));
         const found = await ask('requests', { ...given, after, limit: TAPE_ROWS });
         if (turn !== state.turn || own !== tape || isStopped) return;
         if (found.total < after) rows = []; // the tape ended while nobody looked, and began again
         rows = [...found.rows, ...rows].slice(0, TAPE_ROWS);
         missed = (found.total < after ? 0 : missed) + found.missed;
         others = found.others;
+        since = found.since_ms;
         after = found.total;
         if (!place.contains(document.activeElement)) draw();
         told.show('');
         tell('as of ' + clockTime());
-      } catch (fault) { told.show(fault.message, true); }
+      } catch (fault) {
+        if (turn !== state.turn || own !== tape) return;
+        stop.disabled = isRefused = fault.status === 400; // until the filter is another one
+        told.show(fault.message, true);
+      }
     }
     if (turn === state.turn && own === tape) state.timer = setTimeout(round, TAPE_MS);
   };
-  const start = () => { rows = []; after = 0; missed = 0; others = 0; tape += 1; place.replaceChildren(); about.textContent = ''; round(); };
+  const start = () => {
+    const wanted = Object.fromEntries(Object.entries(fields).map(([name, each]) => [name, each.value.trim()]));
+    if (tape && JSON.stringify(wanted) === JSON.stringify(given)) return; // Enter is a change and a submit
+    given = wanted;
+    rows = []; since = null; after = missed = others = 0; tape += 1; stop.disabled = isRefused = false;
+    place.replaceChildren(); about.textContent = ''; told.show('');
+    round();
+  };
   main.replaceChildren(make('h1', {}, 'Requests'), card('', make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
     make('label', {}, 'API is', fields.api), make('label', {}, 'Client id contains', fields.client), make('label', {}, 'Topic contains', fields.topic),
     make('button', {}, 'Show'), stop, told.line, apis), make('p', {}, about), place,

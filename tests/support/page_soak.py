@@ -35,7 +35,7 @@ TICK_S = 0.02
 PROBE_PAUSE_S = 0.002
 OPEN_S, CLOSED_S = 60.0, 5.0
 WARM_UP_S = 20.0
-VIEWS = {"overview": "Metadata", "topics": "topic-0", "clients": "stepdown-bench", "requests": "since the tape began"}
+VIEWS = {"overview": "Metadata", "topics": "topic-0", "clients": "stepdown-bench", "requests": "o request since"}
 """A text that each view has to have."""
 MOST_GROWTH_BYTES = 5 << 20
 MOST_P99_RATIO = 1.1

@@ -18,7 +18,8 @@ from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupReq
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.messages.produce import ProduceRequest
 from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from stepdown.protocol.records.layout import Codec
+from stepdown.protocol.records.builder import build_control_marker
+from stepdown.protocol.records.layout import Codec, ControlType
 from support.admin import write
 from support.client import RawClient
 from support.http_page import get, get_json
@@ -96,8 +97,29 @@ async def test_records_begin_at_an_offset_or_a_time(broker: Broker, client: RawC
     assert later["rows"][0]["offset"] == 1
     last = await get_json(broker.http_address, "records", topic="orders", partition=0, limit=2)
     assert [row["offset"] for row in last["rows"]] == [4, 5]
+    earlier = await get_json(broker.http_address, "records", topic="orders", partition=0, before=3, limit=2)
+    assert ([row["offset"] for row in earlier["rows"]], earlier["next"]) == ([1, 2], 3)
+    nothing = await get_json(broker.http_address, "records", topic="orders", partition=0, before=0)
+    assert (nothing["rows"], nothing["first"], nothing["next"]) == ([], 0, 0)
+    assert (await get(broker.http_address, "/api/records?topic=orders&before=3&time=1")).status == 400
     assert (await get(broker.http_address, "/api/records?topic=orders&offset=99")).status == 404
     assert (await get(broker.http_address, "/api/records?topic=orders&offset=1&time=1")).status == 400
+
+
+async def test_the_last_records_are_found_before_offsets_without_one(broker: Broker, client: RawClient) -> None:
+    """Of a partition that ended with markers of transactions, none were shown."""
+    for value in (b"a", b"b", b"c"):
+        await write(client, "orders", data=record_set(2, content=[record(0, value)]))
+    epochs = {"producer_epoch": 0, "coordinator_epoch": 0, "partition_leader_epoch": 0}
+    log = broker.cluster.partition("orders", 0).log
+    for offset in range(3, 12):
+        log.append_as_follower(
+            build_control_marker(ControlType.ABORT, offset=offset, producer_id=7, timestamp=NOW, **epochs)
+        )
+    last = await get_json(broker.http_address, "records", topic="orders", partition=0, limit=4)
+    assert ([row["offset"] for row in last["rows"]], last["first"], last["next"]) == ([0, 1, 2], 0, None)
+    earlier = await get_json(broker.http_address, "records", topic="orders", partition=0, before=11, limit=3)
+    assert ([row["offset"] for row in earlier["rows"]], earlier["next"]) == ([0, 1, 2], 3)
 
 
 async def test_a_batch_that_opens_to_much_is_named(

@@ -12,6 +12,11 @@ import pytest
 from stepdown.broker.broker_with_control_port import ControlledBroker
 from stepdown.config import load
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
+from stepdown.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from stepdown.protocol.messages.init_producer_id import InitProducerIdRequest
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
@@ -35,7 +40,7 @@ VIEWS = {
     "groups/%3Cb%3Ebilling": "orders",
     "transactions": "tx-1",
     "clients": SHOWN,
-    "requests": "since the tape began",
+    "requests": "o request since",
     "faults": "REQUEST_TIMED_OUT",
 }
 """By their address what each has to show, as it is seen."""
@@ -70,6 +75,14 @@ window.fetch = (path, { signal }) =>
 """Nothing is answered, and the time for an answer is over when a test says so."""
 NULLS = "[...document.querySelectorAll('.record dd i')].map((each) => each.innerText)"
 FITS = "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
+
+
+def find_button(title: str) -> str:
+    return f"[...document.querySelectorAll('button')].find((each) => each.innerText === '{title}')"
+
+
+def press_button(title: str) -> str:
+    return f"{find_button(title)}.click()"
 
 
 @pytest.fixture
@@ -163,7 +176,7 @@ async def test_old_clients_and_long_names_have_room(width: int, page: str, broke
         assert await tab.evaluate(FITS)
         assert await tab.evaluate("getComputedStyle(document.querySelector('td.name > a')).overflow") == "visible"
         await keep_picture(tab, f"long-topics-{width}")
-        await tab.show(f"{page}#/topics/orders/1", "First offset 0, next 1")
+        await tab.show(f"{page}#/topics/orders/1", "1 record is shown: offset 0.")
         assert await tab.evaluate("[...document.querySelectorAll('.record dd i')].map((each) => each.innerText)") == [
             "null"
         ]
@@ -226,13 +239,19 @@ async def test_an_unknown_view_is_no_overview(page: str, tab: Tab) -> None:
 
 
 async def test_a_page_of_records_has_a_way_back(page: str, client: RawClient, tab: Tab) -> None:
-    """There was Next alone."""
+    """There was Next alone, and later no Back from the last records."""
     many = [Record(offset=at, timestamp=NOW, key=None, value=b"v") for at in range(MANY)]
     await write(client, "orders", partition=1, data=record_set(2, Codec.NONE, many))
     await tab.show(f"{page}#/records/orders/1", "offset 299")
-    for title, seen in (("First", True), ("Next", False), ("Back", True)):
-        await tab.evaluate(f"[...document.querySelectorAll('button')].find((e) => e.innerText === '{title}').click()")
-        await tab.until(f"document.querySelector('.record').innerText.startsWith('offset 0') === {str(seen).lower()}")
+    walk = (("Back", 200), ("Back", 150), ("Next", 200), ("Back", 150), ("First", 0), ("Next", 50), ("Back", 0))
+    for title, first in walk:
+        await tab.evaluate(press_button(title))
+        shown = f"50 records are shown: offsets {first} to {first + 49}. "
+        await tab.until(f"document.querySelector('.card p.soft').innerText.startsWith('{shown}')")
+    assert await tab.evaluate(f"{find_button('Back')}.disabled")
+    await tab.evaluate("document.querySelector('input[name=follow]').checked = true")
+    await tab.evaluate(press_button("Next"))
+    assert not await tab.evaluate("document.querySelector('input[name=follow]').checked"), "the end takes it away"
 
 
 async def test_the_keyboard_goes_everywhere(page: str, tab: Tab) -> None:
@@ -261,7 +280,7 @@ async def test_requests_are_shown_as_they_come_until_they_are_stopped(page: str,
     await tab.show(f"{page}#/requests", VIEWS["requests"])
     await tab.evaluate("document.querySelector('input[name=api]').value = 'ApiVersions'")
     await tab.evaluate("document.querySelector('form').requestSubmit()")
-    await tab.until("document.querySelector('main').innerText.includes('0 since the tape began')")
+    await tab.until("document.querySelector('main').innerText.includes('No request since')")
     await commit(client, "other", 1)
     await client.send(ApiVersionsRequest(), 0)
     await tab.until("document.querySelectorAll('tbody tr').length === 1")
@@ -297,10 +316,6 @@ async def test_a_fault_is_armed_and_removed_and_the_clock_moves(page: str, tab: 
         "[...document.querySelectorAll('button')].find((each) => each.innerText === 'Remove all').click()"
     )
     await tab.until("!document.querySelector('tbody')?.innerText.includes('armed')")
-
-
-def press_button(title: str) -> str:
-    return f"[...document.querySelectorAll('button')].find((each) => each.innerText === '{title}').click()"
 
 
 @pytest.mark.parametrize(
@@ -347,10 +362,10 @@ async def test_a_mistyped_api_is_told_and_any_case_is_taken(page: str, client: R
     tab.told.clear()  # the browser names an answer of 400
     await tab.evaluate("document.querySelector('input[name=api]').value = 'apiversions'")
     await tab.evaluate("document.querySelector('form').requestSubmit()")
-    await tab.until("document.querySelector('main').innerText.includes('0 since the tape began')")
+    await tab.until("document.querySelector('main').innerText.includes('No request since')")
     assert await tab.evaluate("document.querySelector('form [role=status]').innerText") == ""
     await commit(client, "other", 1)
-    await tab.until("document.querySelector('main').innerText.includes('1 others, which the filter leaves out')")
+    await tab.until("document.querySelector('main').innerText.includes('1 other, which the filter leaves out')")
     await tab.evaluate(press_button("Stop"))
     assert "Stopped" in await tab.evaluate("document.querySelector('main').innerText")
 
@@ -393,7 +408,7 @@ async def test_records_without_a_time_are_told_where_a_time_was_asked_for(
     """No records here, it said of five; of an offset and a time the time was dropped without a word."""
     untimed = [Record(offset=at, timestamp=-1, key=None, value=b"v" * 2000) for at in (0, 1)]
     await write(client, "orders", partition=1, data=record_set(2, Codec.NONE, untimed))
-    await tab.show(f"{page}#/records/orders/1", "The last 2 records are shown.")
+    await tab.show(f"{page}#/records/orders/1", "2 records are shown: offsets 0 to 1.")
     assert "no timestamp" in await tab.evaluate("document.querySelector('.record .about').innerText")
     assert "value: 2.0 KiB" in await tab.evaluate("document.querySelector('.record .about').innerText")
     await tab.evaluate("document.querySelector('input[name=since]').value = '2026-01-02T03:04:05'")
@@ -416,6 +431,115 @@ async def test_offsets_that_are_no_records_are_told(page: str, client: RawClient
     assert shown == 0
     await tab.evaluate(press_button("Last"))
     await tab.until(f"{text}.includes('2 offsets from 3 on are markers, aborted or compacted.')")
+
+
+async def test_what_is_kept_is_told_beside_what_is_shown(page: str, client: RawClient, tab: Tab) -> None:
+    """`First offset 3, next 5` and "the last 2 records" did not tell that three were deleted."""
+    await tab.show(f"{page}#/records/orders/1", "finds nothing to read, and waits for offset 0.")
+    few = [Record(offset=at, timestamp=NOW, key=None, value=b"v") for at in range(5)]
+    await write(client, "orders", partition=1, data=record_set(2, Codec.NONE, few))
+    deleted = DeleteRecordsPartition(partition_index=1, offset=3)
+    await client.send(
+        DeleteRecordsRequest(topics=(DeleteRecordsTopic(name="orders", partitions=(deleted,)),), timeout_ms=1_000), 1
+    )
+    await tab.evaluate(press_button("Last"))
+    told = (
+        "2 records are shown: offsets 3 to 4. A consumer with read_committed can read offsets 3 to 4; "
+        "what was before 3 is deleted."
+    )
+    await tab.until(f"document.querySelector('.card p.soft').innerText === '{told}'")
+
+
+async def test_a_value_that_is_not_shown_as_json_says_why(page: str, client: RawClient, tab: Tab) -> None:
+    """It was shown as text, without a word."""
+    values = {
+        b'{"a": [1]}': [],
+        b"plain": ["not JSON, shown as text"],
+        b'{"id": 12345678901234567890}': ["a number this long would be rounded, shown as text"],
+        b"\xff": ["not JSON, shown as hex"],
+        b"[" * 20_000: ["only its beginning is here, shown as text", "cut: it has 20,000 bytes"],
+    }
+    records = [Record(offset=at, timestamp=NOW, key=None, value=value) for at, value in enumerate(values)]
+    await write(client, "orders", partition=1, data=record_set(2, Codec.NONE, records))
+    await tab.show(f"{page}#/records/orders/1", "5 records are shown")
+    await tab.evaluate("document.querySelector('select').value = 'json'")
+    await tab.evaluate("document.querySelector('select').dispatchEvent(new Event('change'))")
+    told = await tab.evaluate(
+        "[...document.querySelectorAll('.record')].map((record) =>"
+        " [...record.querySelectorAll('.note')].map((each) => each.innerText).filter((each) => !/scroll/.test(each)))"
+    )
+    assert told == list(values.values())
+    assert '"a": [\n' in await tab.evaluate("document.querySelector('pre').innerText")
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+async def test_a_value_that_scrolls_says_so(width: int, page: str, client: RawClient, tab: Tab) -> None:
+    """Its fifteenth line looked like its last."""
+    await tab.resize(width, "light")
+    values = (b"short", b"line\n" * 99, b"word " * 3_000)
+    records = [Record(offset=at, timestamp=NOW, key=None, value=value) for at, value in enumerate(values)]
+    await write(client, "orders", partition=1, data=record_set(2, Codec.NONE, records))
+    await tab.show(f"{page}#/records/orders/1", "100 lines: scroll to see the rest")
+    told = "[...document.querySelectorAll('.note')].filter((each) => each.checkVisibility()).map((e) => e.innerText)"
+    assert await tab.evaluate(told) == [f"↓ {what}: scroll to see the rest" for what in ("100 lines", "a long line")]
+    assert await tab.evaluate("[...document.querySelectorAll('pre')].map((each) => each.tabIndex)") == [-1, 0, 0]
+    assert await tab.find_barriers() == []
+    await keep_picture(tab, f"long-values-{width}")
+
+
+async def test_a_wrong_api_is_asked_for_once(page: str, tab: Tab) -> None:
+    """It was asked for every second, and each answer was a fault in the console."""
+    await tab.show(f"{page}#/requests", VIEWS["requests"])
+    await tab.evaluate(
+        "asked = [], answer = ask, ask = (view, given) => { asked.push(given.api); return answer(view, given); }, 0"
+    )
+    await tab.evaluate("wait = setTimeout, window.setTimeout = (act) => wait(act, 0)")
+    await tab.evaluate("input = document.querySelector('input[name=api]'), input.value = 'Fatch', 0")
+    await tab.evaluate("asked.length = 0, input.dispatchEvent(new Event('change')), input.form.requestSubmit()")
+    await tab.until("document.querySelector('form [role=status]').innerText.includes('did you mean Fetch?')")
+    await tab.evaluate("input.form.requestSubmit(), new Promise((done) => wait(() => wait(done, 0), 0))")
+    assert await tab.evaluate("asked.filter((each) => each === 'Fatch').length") == 1
+    assert await tab.evaluate(f"{find_button('Stop')}.disabled")
+    tab.told.clear()  # the browser names an answer of 400
+    await tab.evaluate("input.value = 'Fetch', input.form.requestSubmit()")
+    await tab.until("document.querySelector('main').innerText.includes('No request since')")
+    assert await tab.evaluate("document.querySelector('form [role=status]').innerText") == ""
+    await tab.until("asked.filter((each) => each === 'Fetch').length > 2")
+
+
+async def test_requests_are_counted_since_a_time(page: str, client: RawClient, tab: Tab) -> None:
+    """`0 since the tape began`, it said."""
+    await tab.show(f"{page}#/requests", "No request since")
+    about = "document.querySelector('main .card p').innerText"
+    assert re.fullmatch(r"No request since \d\d:\d\d:\d\d", await tab.evaluate(about))
+    for count in ("1 request", "2 requests"):
+        await client.send(ApiVersionsRequest(), 0)
+        await tab.until(f"{about}.startsWith('{count} since ')")
+
+
+async def test_rates_are_being_measured_until_there_are_two_samples(
+    page: str, tab: Tab, broker: ControlledBroker
+) -> None:
+    """For three seconds they were a dash, as if there were none."""
+    rate = "document.querySelector('.tile b').innerText"
+    await tab.show(page, "Nothing is wrong.")
+    await tab.evaluate("state.before = null, drawOverview().then((made) => main.replaceChildren(...made))")
+    assert await tab.evaluate(rate) == "measuring"
+    await tab.evaluate("drawOverview().then((made) => main.replaceChildren(...made))")
+    assert re.fullmatch(r"[\d,]+/s", await tab.evaluate(rate))
+    await post_json(broker.http_address, "faults", {"do": "pause"})
+    for _ in range(2):
+        await tab.evaluate("drawOverview().then((made) => main.replaceChildren(...made.filter(Boolean)))")
+    assert await tab.evaluate(rate) == "–", "while the clock stands nothing is measured"
+
+
+async def test_an_empty_table_says_so_once(page: str, tab: Tab) -> None:
+    """`0 in all` stood below `There is no such topic.`"""
+    await tab.show(f"{page}#/topics", "1 in all")
+    await tab.evaluate("document.querySelector('input[name=contains]').value = 'nothing'")
+    await tab.evaluate("document.querySelector('form').requestSubmit()")
+    await tab.until("document.querySelector('main').innerText.includes('There is no such topic.')")
+    assert "in all" not in await tab.evaluate("document.querySelector('main').innerText")
 
 
 async def test_all_times_are_of_one_zone(page: str, tab: Tab) -> None:
