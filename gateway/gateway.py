@@ -320,6 +320,8 @@ class Gateway:
             partial(self._login_of, peer),
             lambda: HeldAnswerMemory(self._answer_memory, peer.network),
             connection.close,
+            connection.let_pass,
+            (network.stepdown_request_max_bytes, network.socket_request_max_bytes),
         )
         answerer: Answerer = session
         if self._admission is not None:

@@ -42,6 +42,12 @@ def read_client_id(frame: memoryview) -> str:
 
 def acks_of_produce(frame: memoryview, version: int) -> int:
     """The acks of a Produce request; 0: no answer is due. Raises: MalformedFrame."""
+    acks: int = INT16.unpack_from(frame, find_acks(frame, version))[0]
+    return acks
+
+
+def find_acks(frame: memoryview, version: int) -> int:
+    """Where the acks of a Produce request stand. Raises: MalformedFrame."""
     at = _client_id_end(frame)
     if version >= PRODUCE_FLEXIBLE_FROM:
         at = skip_tagged_fields(frame, at)
@@ -51,8 +57,7 @@ def acks_of_produce(frame: memoryview, version: int) -> int:
         at = _string_end(frame, at)
     if at + INT16.size > len(frame):
         raise MalformedFrame("the Produce request ends where its acks should stand")
-    acks: int = INT16.unpack_from(frame, at)[0]
-    return acks
+    return at
 
 
 def drop_cluster_and_node_id(frame: memoryview) -> memoryview:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from math import inf
 from struct import Struct
-from typing import cast
+from typing import Protocol, cast
 
 from ..client.security.settings import SaslSettings
 from ..config.keys.endpoints import HostPort
@@ -20,12 +20,27 @@ HELD_BYTES = 128 * 1024
 _SIZE, _HEAD = Struct(">i"), Struct(">ii")
 
 
+class AnswerTaker(Protocol):
+    """Takes the bytes of answers when they come."""
+
+    def take_answers(self, data: bytes) -> int:
+        """How many of the bytes it has taken; the others are kept until `offer_to_taker`."""
+
+    def note_room(self) -> None:
+        """The broker takes more."""
+
+    def note_loss(self) -> bool:
+        """The broker has closed the connection. Returns whether answers were outstanding."""
+
+
 class UpstreamConnection(asyncio.Protocol):
     """`on_lost` is called when the broker at `address` closes the connection. `logged_in_by`: the login that it
-    has, to be renewed at `log_in_at_ms` of the monotonic clock."""
+    has, to be renewed at `log_in_at_ms` of the monotonic clock. `taker`, if set, gets the answers, which are not read
+    then."""
 
     def __init__(self, address: HostPort, on_lost: Callable[[], None]) -> None:
         self.is_lost = False
+        self.taker: AnswerTaker | None = None
         self.logged_in_by: SaslSettings | None = None
         self.log_in_at_ms = inf
         self._address = address
@@ -42,12 +57,23 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether `close` was called."""
         return self._on_lost is None
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether the broker takes more."""
+        return self._writable.is_set()
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Hands bytes to the broker; they are kept if it does not take them. Raises: ConnectionResetError."""
+        if self.is_lost or self._transport is None:
+            raise self.make_loss_error()
+        self._transport.write(data)
+
     async def send(self, pieces: Iterable[Piece]) -> None:
         """Hands the pieces of a request to the broker; waits while it takes no more."""
         if not self._writable.is_set():
             await self._writable.wait()
         if self.is_lost or self._transport is None:
-            raise self._make_loss_error()
+            raise self.make_loss_error()
         self._transport.writelines(cast("Iterable[bytes]", pieces))
         if not self._writable.is_set():
             await self._writable.wait()
@@ -122,14 +148,30 @@ class UpstreamConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received.append(data)
         self._held_bytes += len(data)
+        if self.taker is not None:
+            self.offer_to_taker()
         if self._held_bytes >= HELD_BYTES and not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
 
+    def offer_to_taker(self) -> None:
+        """Offers to the taker what has come and it has not taken."""
+        received = self._received
+        while received and self.taker is not None:
+            if len(received[0]) < _HEAD.size and len(received) > 1:
+                received.appendleft(received.popleft() + received.popleft())
+            data = received.popleft()
+            taken = self.taker.take_answers(data)
+            if taken < len(data):
+                received.appendleft(data[taken:] if taken else data)
+            self._count_taken_bytes(taken)
+            if taken < len(data) and (len(received) == 1 or not taken):
+                return
+
     def connection_lost(self, exc: Exception | None) -> None:
-        is_waited_for = self._arrival is not None
+        is_waited_for = self._arrival is not None or (self.taker is not None and self.taker.note_loss())
         self._note_loss()
         if self._on_lost is not None and not is_waited_for:
             self._on_lost()
@@ -139,10 +181,12 @@ class UpstreamConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+        if self.taker is not None:
+            self.taker.note_room()
 
     async def _await_arrival(self) -> None:
         if self.is_lost:
-            raise self._make_loss_error()
+            raise self.make_loss_error()
         self._arrival = asyncio.get_running_loop().create_future()
         try:
             await self._arrival
@@ -160,7 +204,8 @@ class UpstreamConnection(asyncio.Protocol):
         self.is_lost = True
         self._writable.set()
         if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_exception(self._make_loss_error())
+            self._arrival.set_exception(self.make_loss_error())
 
-    def _make_loss_error(self) -> ConnectionResetError:
+    def make_loss_error(self) -> ConnectionResetError:
+        """What the end of the connection by the broker raises."""
         return ConnectionResetError(f"the broker at {self._address} closed the connection")

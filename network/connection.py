@@ -7,6 +7,8 @@ response.
 
 Small answers to requests that were read ahead are sent together, in one system call: when there are many, before a
 handler waits, when no complete frame is left, or when the connection's turn ends (turn.py).
+
+A gateway passes most requests on as they came: from `let_pass` on, their bytes do not become frames (byte_passage.py).
 """
 
 import asyncio
@@ -24,13 +26,13 @@ from .admission.request_cost import memory_bytes_of
 from .admission.shared_by_connections import RequestRules, SharedByConnections
 from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
+from .byte_passage import READ_BYTES, BytePassage, FramePasser
 from .memory_budget import Claim, MemoryBudget, NoRoomToWait
 from .peer import Peer, do_nothing_with_frame
 from .sender import Sender
 from .transport import PlainTransport
 from .worker_threads import drop_traceback
 
-READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 64 * 1024
 CHARGED_FRAME_BYTES = 32 * 1024
 RESTRICTED_BYTES = 4 * 1024
@@ -46,7 +48,7 @@ class Connection:
     """Serves one accepted socket until it ends.
 
     `asked_ms`: when its latest complete request came, or a TLS handshake before a login ended. `is_busy`: a request is
-    being answered. `is_waiting`: its handler has not returned yet. `first` is awaited before the first request is read;
+    being answered. `first` is awaited before the first request is read;
     its errors end `serve` like those of a request. `at_end` is called at the end. `is_restricted`: the peer is not
     authenticated.
     """
@@ -63,7 +65,7 @@ class Connection:
         self.asked_ms: int | None = None
         self.last_active_ms = shared.clock.monotonic_ms()
         self.is_busy = False
-        self.is_waiting = False
+        self._is_waiting = False
         self.is_restricted = False
         self.first: Callable[[], Awaitable[None]] | None = None
         self.at_end: Callable[[], None] | None = None
@@ -88,9 +90,20 @@ class Connection:
         self._at_end = False
         self._is_draining = False
         self._arrival: asyncio.Future[None] | None = None
+        self._passer: FramePasser | None = None
+        self._passage: BytePassage | None = None
         self._muted: asyncio.Future[None] | None = None
         self._held: list[Reply] = []  # answers to send together
         self._unsent = b""  # the rest of answers that are held no more
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a request waits for its answer to be made."""
+        return self._is_waiting or (self._passage is not None and self._passage.is_busy)
+
+    def let_pass(self, passer: FramePasser) -> None:
+        """Lets `passer` take the requests after this one, until it does not take one."""
+        self._passer = passer
 
     async def serve(self, answerer: Answerer) -> str:
         """Answers frames until the peer closes or breaks the protocol. Returns why it ended: end, fault, lost or
@@ -101,6 +114,8 @@ class Connection:
                 await self.first()
                 self.first = None
             while True:
+                if self._passer is not None:
+                    await self._let_bytes_pass(self._passer, answerer)
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
                     await self._send_held_replies(answerer)
@@ -113,7 +128,7 @@ class Connection:
                     await self._turn.yield_to_others()
                 if self._frame_claim is not None:
                     self._frame_claim.forbid_reclaim()
-                self.is_busy = self.is_waiting = True
+                self.is_busy = self._is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
                 memory_bytes = memory_bytes_of(frame)
                 if memory_bytes and not self.is_restricted:
@@ -125,7 +140,7 @@ class Connection:
                 else:
                     self._try_to_send_held_replies(answerer)
                     reply = await answer
-                self.is_waiting = False
+                self._is_waiting = False
                 del answer
                 if self._frame_claim is not None or self._parsed_claim is not None:
                     self._release_claims()
@@ -143,7 +158,7 @@ class Connection:
                 del reply, pieces
         except (MalformedFrame, CloseConnection) as fault:
             self._log_close(str(fault), is_refusal=isinstance(fault, TlsInFrame))
-            self.is_waiting = False
+            self._is_waiting = False
             self._release_claims()
             drop_traceback(fault)  # its frames hold the request while the held answers are sent
             with suppress(OSError):
@@ -193,6 +208,8 @@ class Connection:
             self._muted.set_exception(ConnectionResetError("closed"))
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_exception(ConnectionResetError("closed"))
+        if self._passage is not None:
+            self._passage.fail(ConnectionResetError("closed"))
 
     async def _mute(self, duration_ms: int) -> None:
         """Reads nothing from the peer for that time (KIP-219). Raises: ConnectionResetError when it is closed."""
@@ -223,14 +240,52 @@ class Connection:
     def drain(self) -> None:
         """Finishes the current request, then closes."""
         self._is_draining = True
-        if not self.is_busy:
+        if self._passage is not None:
+            self._passage.wake()
+        elif not self.is_busy:
             self.close()
 
-    async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
-        claim = reply.claim
+    async def _let_bytes_pass(self, passer: FramePasser, answerer: Answerer) -> None:
+        """Returns when a request has come that `passer` does not take, or no more come, and all answers were sent."""
+        await self._send_held_replies(answerer)
+        passage = self._passage = BytePassage(
+            passer,
+            self._parser,
+            self._receive_to_pass,
+            self._send_pieces,
+            lambda: self._at_end or self._is_draining,
+            self._shared.read_ahead.claim_unconditionally,
+        )
+        passer.begin(self._wire, self.peer, passage.wake)
         try:
-            if self._held or self._unsent:
-                await self._send_held_replies(answerer)
+            await passage.run(lambda: self._wire.watch(self._on_readable), self._yield_if_turn_is_over)
+            await passage.finish(lambda: self._at_end)
+        finally:
+            passer.end()
+            self._passer = self._passage = None
+            self.is_busy = False
+        self._turn.begin()
+
+    def _receive_to_pass(self) -> bytes | None:
+        data = self._wire.try_receive(RESTRICTED_BYTES if self._shared.read_ahead.is_full else READ_BYTES)
+        if data:
+            self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
+        elif data is not None:
+            self._note_end()
+        return data
+
+    async def _yield_if_turn_is_over(self) -> None:
+        if self._turn.is_over():
+            await self._turn.yield_to_others()
+
+    async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
+        if self._held or self._unsent:
+            await self._send_held_replies(answerer)
+        await self._send_pieces(pieces, reply.claim)
+        self._note_sent_replies((reply,), answerer)
+
+    async def _send_pieces(self, pieces: list[Piece], claim: Claim | None) -> None:
+        try:
             if claim is not None:
                 self._unread.begin_long_answer(claim)
             await self._sender.send(pieces, self._unread.wait_for_room)
@@ -238,7 +293,6 @@ class Connection:
             if claim is not None:
                 claim.release()
                 self._unread.release()
-        self._note_sent_replies((reply,), answerer)
 
     async def _send_held_replies(self, answerer: Answerer) -> None:
         """Sends all held answers. Raises: OSError when the peer has gone."""
@@ -449,12 +503,21 @@ class Connection:
             else:
                 self._claim_read_ahead()
         else:
-            self._at_end = True
-            self._wire.unwatch()
-            self.peer.note_departure()
+            self._note_end()
         return True
 
+    def _note_end(self) -> None:
+        """The peer sends no more."""
+        self._at_end = True
+        self._wire.unwatch()
+        self.peer.note_departure()
+        if self._passage is not None:
+            self._passage.wake()
+
     def _on_readable(self) -> None:
+        if self._passage is not None and self._passage.is_reading:
+            self._passage.on_readable()
+            return
         if self._arrival is None:
             self._read_ahead()
             return

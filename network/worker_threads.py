@@ -5,15 +5,20 @@ futures that are chained by four callbacks.
 """
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
 from .clock import Clock
-from .niceness import raise_niceness_of_thread
 
 T = TypeVar("T")
+NICEST = 19
+"""The nice value that is the lowest priority."""
 
 
 def drop_traceback(fault: BaseException) -> None:
@@ -30,7 +35,7 @@ class WorkerThreads:
         self.most = most
         self._clock = clock
         self._threads = ThreadPoolExecutor(
-            most, name, partial(raise_niceness_of_thread, nicer_by) if nicer_by else None
+            most, name, partial(_raise_niceness_of_thread, nicer_by) if nicer_by else None
         )
 
     def shutdown(self) -> None:
@@ -70,3 +75,11 @@ class WorkerThreads:
         self._threads.submit(in_thread)
         self._clock.note_worker_start()
         return done
+
+
+def _raise_niceness_of_thread(by: int) -> None:
+    """Makes this thread nicer than its process, on Linux; elsewhere does nothing."""
+    if sys.platform == "linux":  # elsewhere the number of a thread may be that of another process
+        with suppress(OSError):
+            niceness = min(NICEST, os.getpriority(os.PRIO_PROCESS, 0) + by)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)

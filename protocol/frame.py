@@ -89,6 +89,12 @@ class FrameParser:
         """Lets go of what no frame has carried away."""
         self._fed, self._at, self._partial = _NOTHING, 0, bytearray()
 
+    def take_all(self) -> bytes:
+        """Lets go of all that no frame has carried away, and returns it."""
+        taken = b"".join((self._partial, self._fed[self._at :]))
+        self.clear()
+        return taken
+
     def next_frame(self) -> memoryview | None:
         """The next whole frame, or None when more bytes are needed.
 

@@ -191,7 +191,17 @@ USUAL_PARTITION = b"\1\0\0"
 PARTITION_BYTES = 30
 
 
+def names_leaders(version: int, body: bytes | memoryview) -> bool:
+    """Whether an answer to Produce of a version from 10 on may name brokers. Raises: MalformedFrame."""
+    view = memoryview(body)
+    return view[_find_produce_tags(version, view).at] != 0
+
+
 def _rewrite_produce(version: int, view: memoryview, translate: Translate) -> Pieces:
+    return _rewrite_tagged_fields(view, _find_produce_tags(version, view), translate)
+
+
+def _find_produce_tags(version: int, view: memoryview) -> _AddressReader:
     """topics | throttle int32 | tagged fields: 0 is the list of brokers. A topic: its name, v13+: its id |
     partitions: 30 bytes, record errors, message, tagged fields | tagged fields"""
     reader = _AddressReader(view, skip_tagged_fields(view, 0), is_flexible=True)
@@ -208,7 +218,7 @@ def _rewrite_produce(version: int, view: memoryview, translate: Translate) -> Pi
                 _skip_partition_fault(reader)
         reader.skip_tags()
     reader.skip(4)
-    return _rewrite_tagged_fields(view, reader, translate)
+    return reader
 
 
 def _skip_partition_fault(reader: _AddressReader) -> None:

@@ -1,13 +1,14 @@
 """One client's connection: how each of its requests is handled.
 
-    passed        the frame goes to the cluster as it came, and the answer back (passer.py)
+    passed        the frame goes to the cluster as it came, and the answer back (passer.py); those that follow it, byte
+                  by byte (pipelined_requests.py)
     rewritten     the same, and addresses or version ranges in the answer are changed
     translated    the request is decoded and answered by a translation (translator.py)
     refused       the connection is closed, as the cluster does it, and the reason logged
 
-Requests are handled one after the other, as by a broker, so answers are sent in the order of the requests. The first
-request opens one connection to the cluster for the client's; when one of the two is closed, so is the other. If all
-brokers have one address, there is a connection to each broker that the client needs (router.py).
+Other requests are handled one after the other, as by a broker, so answers are sent in the order of the requests. The
+first request opens one connection to the cluster for the client's; when one of the two is closed, so is the other. If
+all brokers have one address, there is a connection to each broker that the client needs (router.py).
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Any
 
 from ...client.versions import VersionRange
 from ...network.answerer import CloseConnection, Reply
+from ...network.byte_passage import FramePasser
 from ...network.clients.client_report import MOST_NAME
 from ...network.clients.seen_client import SeenClient
 from ...network.peer import Peer
@@ -56,6 +58,7 @@ from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_login import ClientLogin
 from .passer import RequestPasser
+from .pipelined_requests import PipelinedRequests
 from .relayed_answer import is_relayed
 from .reply_maker import ReplyMaker, frame_answer
 from .router import RequestRouter
@@ -69,7 +72,8 @@ NOT_LOGGED_IN = ", and the client has not logged in: where the cluster wants tha
 
 class ClientSession:
     """Answers the frames of one connection. `broker` returns the broker that the client has connected to; `login`, its
-    login at the cluster; `hold_answers`, the memory for answers to one request. `hang_up` closes the connection."""
+    login at the cluster; `hold_answers`, the memory for answers to one request. `hang_up` closes the connection;
+    `let_pass` has it pass on the bytes that follow. `most_bytes`: of a request without records, and of any."""
 
     def __init__(
         self,
@@ -78,6 +82,8 @@ class ClientSession:
         login: Callable[[], UpstreamLogin | None],
         hold_answers: HoldAnswers,
         hang_up: Callable[[], None],
+        let_pass: Callable[[FramePasser], None],
+        most_bytes: tuple[int, int],
     ) -> None:
         self._tools = tools
         self._metrics = tools.metrics
@@ -87,6 +93,8 @@ class ClientSession:
         links = self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
         self._passer = RequestPasser(tools, self._replies, hold_answers)
+        self._let_pass, self._most_bytes = let_pass, most_bytes
+        self._pipelined: PipelinedRequests | None = None
         self._has_asked = self._asks_first = False
         self._router: RequestRouter | None = None
         if tools.locator is not None:
@@ -175,10 +183,23 @@ class ClientSession:
             reply = await self._passer.pass_on(link, head, frame, began_s)
             if head.key in LOGIN_REQUESTS:
                 self._login.note_login_passed_on(head, frame, reply, peer)
+            else:
+                self._let_requests_pass(link)
             return reply
         if head.key in RENUMBERED:
             return await self._passer.replace_version_and_pass(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
         return await self._translator.translate(head, frame, peer, began_s)
+
+    def _let_requests_pass(self, link: BrokerLink) -> None:
+        """Has the requests that follow passed on as they come."""
+        pipelined, client_id_bytes = self._pipelined, self._client_id_bytes
+        if not client_id_bytes:
+            return
+        if pipelined is None or pipelined.link is not link or pipelined.client_id_bytes != client_id_bytes:
+            pipelined = self._pipelined = PipelinedRequests(
+                self._tools, self._links, link, self._passer, client_id_bytes, self._most_bytes
+            )
+        self._let_pass(pipelined)
 
     def _note_first_request(self, key: int) -> None:
         """Notes whether this request is the first after ApiVersions and not a login."""

@@ -67,7 +67,7 @@ class RequestPasser:
     ) -> Reply:
         await link.connection.send(pieces)
         if has_broker_addresses(head.key, head.version):
-            return await self._rewrite_answer(link, head, began_s, sent_as)
+            return await self.read_and_rewrite_answer(link, head, began_s, sent_as)
         frame = await link.read_frame_if_whole(head)
         if frame is not None:
             return self._replies.make_reply([frame], head, began_s, sent_as)
@@ -78,7 +78,7 @@ class RequestPasser:
             answer = [first + await link.connection.read(size)]
         return self._replies.make_reply(answer, head, began_s, sent_as)
 
-    async def _rewrite_answer(self, link: BrokerLink, head: RequestHead, began_s: float, sent_as: int) -> Reply:
+    async def read_and_rewrite_answer(self, link: BrokerLink, head: RequestHead, began_s: float, sent_as: int) -> Reply:
         held = self._hold_answers()
         body = await self._read_whole_answer(link, head, held, is_decoded=head.key == ApiKey.FIND_COORDINATOR)
         try:

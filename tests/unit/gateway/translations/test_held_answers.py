@@ -50,7 +50,9 @@ async def test_one_of_several_brokers_that_waits_keeps_no_memory_from_others() -
     gateway = gateway_to("127.0.0.1:1", addresses="single")
     memory = gateway._answer_memory
     held = HeldAnswerMemory(memory, "a")
-    session = ClientSession(gateway._tools, lambda: 1, lambda: None, lambda: held, lambda: None)
+    session = ClientSession(
+        gateway._tools, lambda: 1, lambda: None, lambda: held, lambda: None, lambda passer: None, (0, 0)
+    )
     first, second = link_to_broker(gateway), link_to_broker(gateway)
     parts = [BrokerPart(first, fetch("t", partitions=(0,))), BrokerPart(second, fetch("t", partitions=(1,)))]
     asked = ClientRequest(RequestHead(ApiKey.FETCH, VERSION, CORRELATION_ID), "c")
