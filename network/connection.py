@@ -15,28 +15,23 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from functools import partial
 
-from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame, TlsInFrame
 from ..protocol.frame import FrameParser
-from ..protocol.kafka_releases import api_name
 from ..protocol.schema import Piece
+from .admission.request_claims import CHARGED_FRAME_BYTES, RESTRICTED_BYTES, RequestClaims
 from .admission.request_cost import memory_bytes_of
-from .admission.shared_by_connections import RequestRules, SharedByConnections
+from .admission.shared_by_connections import SharedByConnections
 from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
 from .byte_passage import READ_BYTES, BytePassage, FramePasser
-from .memory_budget import Claim, MemoryBudget, NoRoomToWait
+from .memory_budget import Claim, MemoryBudget
 from .peer import Peer, do_nothing_with_frame
 from .sender import Sender
 from .transport import PlainTransport
 from .worker_threads import drop_traceback
 
 READ_AHEAD_BYTES = 64 * 1024
-CHARGED_FRAME_BYTES = 32 * 1024
-RESTRICTED_BYTES = 4 * 1024
-"""Frames before authentication, and bytes read ahead, are charged to no budget up to this size."""
 MOST_NAME_LOGGED = 100
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
@@ -74,16 +69,11 @@ class Connection:
         self._sender = sender
         self._shared = shared
         self._clock = shared.clock
-        self._request_memory = self._frame_memory = shared.request_memory
-        self._free_frame_bytes = CHARGED_FRAME_BYTES
+        self._claims = claims = RequestClaims(wire, peer, parser, shared, self._close_with_line)
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
-        peer.release_frame, peer.release_parsed_request = self._release_claims, self._release_parsed_claim
-        peer.allow_frame_reclaim = self._allow_frame_reclaim
-        self._frame_claim: Claim | None = None
-        self._parsed_claim: Claim | None = None
-        self._read_ahead_claim: Claim | None = None
-        self._ms_a_byte = 0.0
+        peer.release_frame, peer.release_parsed_request = claims.release, claims.release_parsed_request
+        peer.allow_frame_reclaim = claims.allow_reclaim
         self._seen_sent_bytes = 0
         self._unread = UnreadAnswer(wire, peer, shared, self._close_for_unread_answer)
         self._turn = peer.turn
@@ -126,8 +116,8 @@ class Connection:
                 if self._turn.is_over():
                     await self._send_held_replies(answerer)
                     await self._turn.yield_to_others()
-                if self._frame_claim is not None:
-                    self._frame_claim.forbid_reclaim()
+                if self._claims.frame is not None:
+                    self._claims.frame.forbid_reclaim()
                 self.is_busy = self._is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
                 memory_bytes = memory_bytes_of(frame)
@@ -142,8 +132,7 @@ class Connection:
                     reply = await answer
                 self._is_waiting = False
                 del answer
-                if self._frame_claim is not None or self._parsed_claim is not None:
-                    self._release_claims()
+                self._claims.release()
                 pieces = reply.pieces
                 if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
                     self._held.append(reply)
@@ -159,7 +148,7 @@ class Connection:
         except (MalformedFrame, CloseConnection) as fault:
             self._log_close(str(fault), is_refusal=isinstance(fault, TlsInFrame))
             self._is_waiting = False
-            self._release_claims()
+            self._claims.release()
             drop_traceback(fault)  # its frames hold the request while the held answers are sent
             with suppress(OSError):
                 await self._send_held_replies(answerer)
@@ -178,29 +167,30 @@ class Connection:
             self.peer.release_frame = self.peer.release_parsed_request = do_nothing_with_frame
             self.peer.allow_frame_reclaim = do_nothing_with_frame
             self._unread.give_up = do_nothing_with_frame
+            self._claims.close = do_not_close
             self.first = self.at_end = None  # breaks the cycle through these, so that memory is freed now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
         """Until `unrestrict`, reads little at a time and charges all but small frames to `memory`."""
         self.is_restricted = True
-        self._free_frame_bytes = self._read_ahead_bytes = RESTRICTED_BYTES
-        self._frame_memory = memory
+        self._read_ahead_bytes = RESTRICTED_BYTES
+        self._claims.restrict(memory)
         if most_frame_bytes is not None:
             self._parser.max_bytes = min(most_frame_bytes, self._unrestricted_frame_bytes)
 
     def unrestrict(self) -> None:
         """Lifts the restrictions once the peer is authenticated."""
         self.is_restricted = False
-        self._free_frame_bytes, self._read_ahead_bytes = CHARGED_FRAME_BYTES, READ_AHEAD_BYTES
-        self._frame_memory = self._request_memory
+        self._read_ahead_bytes = READ_AHEAD_BYTES
+        self._claims.unrestrict()
         self._parser.max_bytes = self._unrestricted_frame_bytes
 
     def close(self) -> None:
         """Closes now, and frees what was read of a request together with its claim."""
         self._wire.close()
         self._parser.clear()
-        self._release_claims()
-        self._release_read_ahead_claim()
+        self._claims.release()
+        self._claims.release_read_ahead()
         self._unread.release()
         self._unsent = b""
         self._shared.half_frames.release(self, self.peer.network)
@@ -338,12 +328,11 @@ class Connection:
         """Waits for bytes that may complete a frame, or for the end of the stream."""
         held_bytes = self._parser.held_bytes
         if held_bytes:
-            await self._claim_for_pending_frame()
-        if self._read_ahead_claim is not None:
-            self._release_read_ahead_claim()
+            await self._claims.claim_for_pending_frame()
+        self._claims.release_read_ahead()
         if not self._turn.is_over() and self._read():
             return
-        is_half = self._frame_claim is None and held_bytes > 0
+        is_half = self._claims.frame is None and held_bytes > 0
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         if is_half:
@@ -356,99 +345,31 @@ class Connection:
                 self._shared.half_frames.release(self, self.peer.network)
         self._turn.begin()
 
-    async def _claim_for_pending_frame(self) -> None:
-        """Claims the memory of an unfinished large frame (`queued.max.request.bytes`) before more of it is read.
-
-        Raises: MalformedFrame if it is too large for its API, CloseConnection if too many wait for memory.
-        """
-        size = self._parser.pending_frame_bytes
-        if size > self._free_frame_bytes and self._frame_claim is None:
-            self._check_frame_size(size, self._shared.rules())
-            self._frame_claim = await self._claim_for_frame(size)
-            self._ms_a_byte = self._shared.rules().grace_ms_per_byte(size)
-            self._frame_claim.allow_reclaim(self._close_for_slow_frame)
-
     async def _claim_for_parsed_request(self, size_bytes: int, answerer: Answerer) -> None:
         """Claims memory for the parsed request. Raises: ConnectionResetError if the connection was closed meanwhile."""
-        budget, network = self._shared.parsed_requests, self.peer.network
-        size_bytes = min(size_bytes, budget.limit_bytes)
-        self._parsed_claim = budget.try_claim(size_bytes, network)
-        if self._parsed_claim is not None:
-            return
-        await self._send_held_replies(answerer)
-        self.is_busy = True
-        claim = await budget.claim(size_bytes, network)
-        if self._wire.is_closed:
-            claim.release()
-            raise ConnectionResetError("closed")
-        self._parsed_claim = claim
-        self._turn.begin()
-
-    async def _claim_for_frame(self, size: int) -> Claim:
-        """Raises: CloseConnection."""
-        claim = self._frame_memory.try_claim(size, self.peer.network)
-        if claim is not None:
-            return claim
-        self._wire.unwatch()
-        self._claim_read_ahead()
-        try:
-            return await self._frame_memory.claim(size, self.peer.network, holds_bytes=True)
-        except NoRoomToWait as fault:
-            raise CloseConnection(str(fault)) from None
-        finally:
-            self._release_read_ahead_claim()
-
-    def _check_frame_size(self, size: int, rules: RequestRules) -> None:
-        key, most = self._parser.pending_api_key, rules.max_bytes_without_records
-        if size > most and key is not None and key != ApiKey.PRODUCE:
-            raise MalformedFrame(
-                f"{api_name(key)} request of {size} bytes, {most} is the most; see stepdown.request.max.bytes"
-            )
-
-    def _close_for_slow_frame(self) -> None:
-        """Closes: others wait for the memory of a request that arrives too slowly."""
-        size, key = self._parser.pending_frame_bytes, self._parser.pending_api_key
-        self._log_close(
-            f"it sends a request of {size} bytes (API key {key}) too slowly while others wait for request memory; see "
-            "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
-        )
-        self.close()
-
-    def _allow_frame_reclaim(self, end_wait: Callable[[], None] | None) -> None:
-        """While the request waits in its handler, lets others have its memory, which ends the wait by `end_wait`."""
-        if self._frame_claim is not None:
-            self._frame_claim.allow_reclaim(partial(self._give_up_waiting_request, end_wait))
-        if self._parsed_claim is not None:
-            drop = end_wait or partial(self._give_up_waiting_request, None)
-            self._parsed_claim.allow_reclaim(drop, at_once=end_wait is not None)
-
-    def _give_up_waiting_request(self, end_wait: Callable[[], None] | None) -> None:
-        """Frees the frame for others. Ends the wait by `end_wait`; without one, closes the connection."""
-        self._release_frame_claim()
-        if end_wait is not None:
-            end_wait()
-            return
-        self._log_close(
-            "its request waits for an answer while others wait for request memory; see stepdown.request.memory.bytes"
-        )
-        self.peer.note_departure()
-        self.close()
+        if not self._claims.try_claim_for_parsed_request(size_bytes):
+            await self._send_held_replies(answerer)
+            self.is_busy = True
+            await self._claims.claim_for_parsed_request(size_bytes)
+            self._turn.begin()
 
     def _close_for_half_frame_memory(self) -> None:
         """Closes: incomplete requests hold too many bytes."""
-        self._log_close(
+        self._close_with_line(
             f"{self._parser.held_bytes} bytes of a request have come, and unfinished requests hold too much memory; "
             "see stepdown.request.memory.bytes"
         )
-        self.close()
 
     def _close_for_unread_answer(self) -> None:
         """Closes: others need the memory of an answer that is read too slowly."""
-        self._log_close(
+        self.peer.note_departure()
+        self._close_with_line(
             "it reads its answer too slowly while others need the memory of answers; see "
             "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
-        self.peer.note_departure()
+
+    def _close_with_line(self, why: str) -> None:
+        self._log_close(why)
         self.close()
 
     def _log_close(self, why: str, *, is_refusal: bool = False) -> None:
@@ -457,40 +378,14 @@ class Connection:
         if is_refusal or self.is_restricted or (self.peer.sasl is not None and self.peer.sasl.refusal is not None):
             self._shared.on_refusal(f"{self.peer.host} (client {name!r}): {why}")
 
-    def _claim_read_ahead(self) -> None:
-        """Claims memory for the bytes read ahead, until their requests are answered or a frame's claim covers them."""
-        held = self._parser.held_bytes
-        if held > RESTRICTED_BYTES and (self._read_ahead_claim is None or held > self._read_ahead_claim.size_bytes):
-            self._release_read_ahead_claim()
-            self._read_ahead_claim = self._shared.read_ahead.claim_unconditionally(held)
-
-    def _release_read_ahead_claim(self) -> None:
-        if self._read_ahead_claim is not None:
-            self._read_ahead_claim.release()
-            self._read_ahead_claim = None
-
-    def _release_claims(self) -> None:
-        self._release_frame_claim()
-        self._release_parsed_claim()
-
-    def _release_parsed_claim(self) -> None:
-        if self._parsed_claim is not None:
-            self._parsed_claim.release()
-            self._parsed_claim = None
-
-    def _release_frame_claim(self) -> None:
-        if self._frame_claim is not None:
-            self._frame_claim.release()
-            self._frame_claim = None
-
     def _read(self, most_bytes: int = READ_BYTES) -> bool:
         """Reads what has arrived and feeds it to the parser; returns False if nothing has.
 
         Reads little while others wait for request memory, unless this request has its claim.
         """
-        if self.is_restricted or (self._frame_claim is None and self._shared.read_ahead.is_full):
+        if self.is_restricted or (self._claims.frame is None and self._shared.read_ahead.is_full):
             most_bytes = min(most_bytes, RESTRICTED_BYTES)
-        elif self._frame_claim is None and self._request_memory.waiting_count:
+        elif self._claims.frame is None and self._shared.request_memory.waiting_count:
             most_bytes = min(most_bytes, CHARGED_FRAME_BYTES)
         data = self._wire.try_receive(most_bytes)
         if data is None:
@@ -498,10 +393,7 @@ class Connection:
         if data:
             self.last_active_ms = self._clock.monotonic_ms()
             self._parser.feed(data)
-            if self._frame_claim is not None:
-                self._frame_claim.note_progress(len(data) * self._ms_a_byte)
-            else:
-                self._claim_read_ahead()
+            self._claims.note_progress(len(data))
         else:
             self._note_end()
         return True
@@ -534,7 +426,7 @@ class Connection:
         buffered, most = self._parser.buffered_bytes, self._read_ahead_bytes
         if self._shared.read_ahead.is_full:
             most = min(most, RESTRICTED_BYTES)
-        if buffered >= most or self._parser.pending_frame_bytes > self._free_frame_bytes:
+        if buffered >= most or self._parser.pending_frame_bytes > self._claims.free_frame_bytes:
             self._wire.unwatch()
             return
         try:
@@ -542,6 +434,10 @@ class Connection:
         except (OSError, MalformedFrame):
             self._wire.unwatch()
             self.peer.note_departure()
+
+
+def do_not_close(why: str) -> None:
+    """Does nothing: the connection has ended."""
 
 
 def _is_small(piece: Piece) -> bool:

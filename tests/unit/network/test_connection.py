@@ -456,7 +456,7 @@ async def test_large_requests_wait_for_memory_and_small_ones_do_not(tmp_path: Pa
         await until(lambda: broker.request_memory.in_use_bytes == 900_000)
         await second.send_raw(struct.pack(">i", 900_000) + bytes(1000))
         await until(lambda: broker.request_memory.waiting_count == 1)
-        stuck = next(c for c in broker._server._open if c._frame_claim is None and c._parser.pending_frame_bytes)
+        stuck = next(c for c in broker._server._open if c._claims.frame is None and c._parser.pending_frame_bytes)
         await second.send_raw(bytes(300_000))
         await settle()
         assert stuck._parser.buffered_bytes == 1004
@@ -479,7 +479,7 @@ async def test_a_large_request_that_comes_too_slowly_gives_its_memory_to_those_w
         await until(lambda: broker.request_memory.in_use_bytes == 900_000)
         await honest.send_raw(struct.pack(">i", 900_001) + bytes(1000))
         await until(lambda: broker.request_memory.waiting_count == 1)
-        holding = next(each for each in broker._server._open if each._frame_claim is not None)
+        holding = next(each for each in broker._server._open if each._claims.frame is not None)
         await clock.advance(SLOW_REQUEST_MS)
         assert holding._parser.buffered_bytes == 0
         assert await slow.read_frame() is None
