@@ -30,7 +30,7 @@ class AnswerTaker(Protocol):
         """The broker takes more."""
 
     def note_loss(self) -> bool:
-        """The broker has closed the connection. Returns whether answers were outstanding."""
+        """The connection is closed. Returns whether answers were outstanding."""
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -136,6 +136,8 @@ class UpstreamConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         self._note_loss()
+        if self.taker is not None:
+            self.taker.note_loss()
 
     # asyncio.Protocol
 

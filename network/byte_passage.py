@@ -62,7 +62,8 @@ class FramePasser(Protocol):
 
 class BytePassage:
     """One use of a `FramePasser`. `receive` reads from the client, `send` sends to it; `is_over` returns whether no
-    more requests are to be taken. `claim_read_ahead` counts bytes that wait."""
+    more requests are to be taken. `claim_read_ahead` counts bytes that wait. `watch` has `on_readable`
+    called."""
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class BytePassage:
         send: Callable[[list[Piece], Claim | None], Awaitable[None]],
         is_over: Callable[[], bool],
         claim_read_ahead: Callable[[int], Claim],
+        watch: Callable[[], None],
     ) -> None:
         self.is_reading = False
         self._passer = passer
@@ -80,17 +82,18 @@ class BytePassage:
         self._send = send
         self._is_over = is_over
         self._claim_read_ahead = claim_read_ahead
+        self._watch = watch
         self._event: asyncio.Future[None] | None = None
 
     @property
     def is_busy(self) -> bool:
         return self._passer.is_busy
 
-    async def run(self, watch: Callable[[], None], yield_if_turn_is_over: Callable[[], Awaitable[None]]) -> None:
-        """Returns when a request has come that is not taken, or no more are to be, and all answers were sent. `watch`
-        has `on_readable` called. Raises: CloseConnection, MalformedFrame, OSError."""
+    async def run(self, yield_if_turn_is_over: Callable[[], Awaitable[None]]) -> None:
+        """Returns when a request has come that is not taken, or no more are to be. Raises: CloseConnection,
+        MalformedFrame, OSError."""
         passer = self._passer
-        while not self._is_over():
+        while True:
             if passer.has_stalled:
                 await self._send_next_pieces()
             elif passer.is_full:
@@ -99,14 +102,16 @@ class BytePassage:
                     await self._wait()
                 finally:
                     claim.release()
+            elif self._is_over():
+                return
             elif self._parser.buffered_bytes and not passer.needs_more:
                 self._pass(b"")
                 if passer.refuses:
-                    break
+                    return
                 await yield_if_turn_is_over()
             else:
                 self.is_reading = True
-                watch()
+                self._watch()
                 try:
                     await self._wait()
                 finally:
@@ -127,6 +132,7 @@ class BytePassage:
             data = self._receive()
             if data:
                 self._pass(data)
+                self._watch()  # TLS may know of the end already
             elif data is not None:
                 self.wake()
         except (OSError, MalformedFrame) as fault:

@@ -245,10 +245,11 @@ class Connection:
             self._send_pieces,
             lambda: self._at_end or self._is_draining,
             self._shared.read_ahead.claim_unconditionally,
+            lambda: self._wire.watch(self._on_readable),
         )
         passer.begin(self._wire, self.peer, passage.wake)
         try:
-            await passage.run(lambda: self._wire.watch(self._on_readable), self._yield_if_turn_is_over)
+            await passage.run(self._yield_if_turn_is_over)
             await passage.finish(lambda: self._at_end)
         finally:
             passer.end()

@@ -303,14 +303,23 @@ class PipelinedRequests:
             unsent, self._unsent = self._unsent, b""
             return [unsent], None
         if self._is_lost:
-            self._links.note_lost_brokers()
-            raise CloseConnection(str(self._connection.make_loss_error()))
+            raise self._make_loss_fault(self._connection.make_loss_error())
         first = self._outstanding[0]
         head = RequestHead(first.kind.key, first.kind.version, first.correlation_id)
         self._connection.taker = None
-        reply = await self._passer.read_and_rewrite_answer(self.link, head, first.began_s, head.version)
+        try:
+            reply = await self._passer.read_and_rewrite_answer(self.link, head, first.began_s, head.version)
+        except ConnectionResetError as fault:
+            raise self._make_loss_fault(fault) from None
         self._outstanding.popleft()
         return reply.pieces or [], reply.claim
+
+    def _make_loss_fault(self, fault: ConnectionResetError) -> Exception:
+        """What ends the client's connection, with a line unless the client has ended it."""
+        if self._connection.was_closed_here:
+            return fault
+        self._links.note_lost_brokers()
+        return CloseConnection(str(fault))
 
     def resume(self) -> None:
         self.has_stalled = self._is_lost

@@ -7,6 +7,8 @@ assert await client.read_frame() is None            # the broker hung up
 """
 
 import asyncio
+import socket
+import struct
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -67,6 +69,11 @@ class RawClient:
     async def send_raw(self, data: bytes) -> None:
         self._writer.write(data)
         await self._writer.drain()
+
+    def reset(self) -> None:
+        """Breaks the connection off, as a client does that is killed."""
+        self._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
 
     def end(self) -> None:
         """Sends no more; answers still come."""

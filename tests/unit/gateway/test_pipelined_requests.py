@@ -97,6 +97,11 @@ class HeldBroker:
         assert self._writer is not None
         return self._writer.transport.get_write_buffer_size()
 
+    def end(self) -> None:
+        """Hangs up when all that it has written is sent."""
+        assert self._writer is not None
+        self._writer.close()
+
     def hang_up(self) -> None:
         assert self._writer is not None
         self._writer.transport.abort()
@@ -288,6 +293,34 @@ async def test_a_broker_that_hangs_up_on_requests_is_told(caplog: pytest.LogCapt
         broker.hang_up()
         assert await client.read_frame() is None
     assert "closed the connection" in caplog.text
+
+
+async def test_a_broker_that_hangs_up_within_an_answer_that_may_name_leaders_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with held_broker() as (broker, _, client):
+        await client.send_raw(encoded(producing(), 10, 1))
+        await came(broker, 1)
+        broker.write(broker.frame_of(bytes(50))[:30])
+        await asyncio.sleep(0)
+        broker.end()
+        assert await client.read_frame() is None
+    assert "closed the connection" in caplog.text
+
+
+@pytest.mark.parametrize("ahead", ["nothing", "a request that waits for the answers", "too many"])
+async def test_the_broker_is_left_when_the_client_breaks_off(ahead: str) -> None:
+    """What had been read ahead hid it; the connection to the broker stayed."""
+    more = {
+        "nothing": b"",
+        "a request that waits for the answers": encoded(MetadataRequest(topics=()), 1, 2),
+        "too many": encoded(producing(), 7, 3) * (MOST_IN_FLIGHT + 1),
+    }
+    async with held_broker() as (broker, _, client):
+        await client.send_raw(encoded(producing(), 7, 1) + more[ahead])
+        await came(broker, MOST_IN_FLIGHT if ahead == "too many" else 1)
+        client.reset()
+        await until(lambda: broker.has_left)
 
 
 async def test_the_broker_is_left_when_the_client_has_left_its_requests() -> None:
