@@ -352,7 +352,10 @@ async def test_a_client_that_reads_nothing_stops_the_broker() -> None:
         await client.send_raw(encoded(fetch("t"), 12, 1))
         await came(broker, 1)
         broker.answer(body)
-        await until(lambda: gateway._shared.unread.in_use_bytes > 0)
+        (passage,) = [each._passage for each in gateway._server._open if each._passage is not None]
+        passer: Any = passage._passer
+        await until(lambda: passer.has_stalled and passer._connection._is_paused)
+        assert len(passer._unsent) + passer._connection._held_bytes < 1 << 20
         assert broker.unsent_bytes > 0
         assert await client.read_frame() == SIZE.pack(1) + body
 
