@@ -92,7 +92,9 @@ class Broker(Services):
         access = page_access_of(self, self._shared.lines)
         pages = pages_of(self, lambda: self.is_ready)
         self._http = HttpServer(pages, private_pages_of(self), access, site=page_site_of(state, access))
-        self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of, LogLineLimit(self.clock))
+        self._loop_watch = LoopWatch(
+            self.metrics.loop_held, self.loop_holds, self._server.peer_of, LogLineLimit(self.clock), self.clock.now_ms
+        )
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
         self.cleaner = Cleaner(self, self.topics)
         register_gauges(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, Layers
 from ..network.clock import Clock
+from ..network.loop_watch import LoopHold
 from ..protocol.coordinator.partitioning import partition_of
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.files.files import Files
@@ -44,6 +45,8 @@ class Services(Core):
         super().__init__(settings, clock, files)
         self.started_ms = self.clock.now_ms()
         """When this broker was made, in milliseconds since 1970."""
+        self.loop_holds: dict[str, LoopHold] = {}
+        """By API, the latest request that held the event loop."""
         with self.abandon_on_failure():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]

@@ -3,7 +3,8 @@
 A thread checks ten times a second whether the loop's timer (metrics/loop_delay.py) is late. If so, it finds the
 connection of the running task and the latest request of that connection. `faulthandler` finds the function that the
 loop is in, since it reads the stack of another thread safely: Python code that did so crashed the process with Python
-3.11.
+3.11. A process that waits for a processor is late, too, whatever request it is at: Linux counts the time that a thread
+waits for one.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any, Final
@@ -21,6 +23,7 @@ from .instruments import Counters
 from .log_line_limit import LogLineLimit, repetition_text
 from .peer import Peer
 
+NS_PER_S = 1_000_000_000
 LOOK_S = 0.1
 LONG_S = 0.1
 OTHER = "other"
@@ -30,26 +33,48 @@ OURS: Final = str(Path(__file__).parent.parent)
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class LoopHold:
+    """A request held the loop for `held_ms`, until `at_ms` (since 1970)."""
+
+    held_ms: int
+    at_ms: int
+
+
+def read_processor_wait_s() -> float:
+    """How long this thread has waited for a processor since its start; 0 where the system does not count it."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_bytes().split()[1]) / NS_PER_S
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 class LoopWatch:
     """Finds the request that holds the loop. A timer of the loop calls `on_timer` each time that it fires.
 
-    `held` counts by API. `peer_of` returns the peer of the connection that a task serves, `cpu_s` the processor time of
-    the loop's thread. `lines` limits the log to a line a minute for each API.
+    `held` counts by API, `latest_holds` gets the latest hold of each. `peer_of` returns the peer of the connection that
+    a task serves, `wall_ms` the time since 1970, `cpu_s` the processor time of the loop's thread and `processor_wait_s`
+    how long it has waited for a processor. `lines` limits the log to a line a minute for each API.
     """
 
     def __init__(
         self,
         held: Counters,
+        latest_holds: dict[str, LoopHold],
         peer_of: "Callable[[asyncio.Task[Any] | None], Peer | None]",
         lines: LogLineLimit,
+        wall_ms: Callable[[], int],
         now_s: Callable[[], float] = perf_counter,
         cpu_s: Callable[[], float] = thread_time,
+        processor_wait_s: Callable[[], float] = read_processor_wait_s,
     ) -> None:
         self._held = held
+        self.latest_holds = latest_holds
         self._peer_of = peer_of
         self._lines = lines
-        self._now_s, self._cpu_s = now_s, cpu_s
-        self._used_s = 0.0
+        self._wall_ms, self._now_s, self._cpu_s = wall_ms, now_s, cpu_s
+        self._processor_wait_s = processor_wait_s
+        self._used_s = self._waited_s = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._check_periodically, name="loop watch", daemon=True)
         self._loop_thread = 0
@@ -60,7 +85,7 @@ class LoopWatch:
         """Watches the loop of this thread."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
-        self._due_s, self._used_s = self._now_s(), self._cpu_s()
+        self._due_s, self._used_s, self._waited_s = self._now_s(), self._cpu_s(), self._processor_wait_s()
         self._thread.start()
 
     def stop(self) -> None:
@@ -71,13 +96,17 @@ class LoopWatch:
 
     def on_timer(self, late_s: float, due_s: float) -> None:
         """Takes note that the timer fired `late_s` late and is due next at `due_s`. Logs what held the loop."""
+        used_before_s, self._used_s = self._used_s, self._cpu_s()
+        waited_before_s, self._waited_s = self._waited_s, self._processor_wait_s()
         found, self._found, self._due_s = self._found, None, due_s
-        before_s, self._used_s = self._used_s, self._cpu_s()
         if late_s > LONG_S and found is not None:
             api, told, is_ours = found
-            if not is_ours and self._used_s - before_s < late_s / 2:
+            has_waited = self._waited_s - waited_before_s > late_s / 2
+            if has_waited or (not is_ours and self._used_s - used_before_s < late_s / 2):
                 api, told = OTHER, NO_PROCESSOR
             self._held.of(api).add()
+            if api != OTHER:
+                self.latest_holds[api] = LoopHold(int(late_s * 1000), self._wall_ms())
             left_out = self._lines.try_to_log((api, told == NO_PROCESSOR))
             if left_out is not None:
                 log.warning("the event loop was held for %d ms: %s%s", late_s * 1000, told, repetition_text(left_out))

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ...network.loop_watch import OTHER
 from ...network.page.problem import Problem
 from ...network.turn import Turn
 from ...protocol.api import API, ApiKey
@@ -13,6 +13,12 @@ from .fault_control import find_control_without_token
 if TYPE_CHECKING:
     from ..services import Services
 
+LATELY_MS = 600_000
+HOLD_HELP = (
+    "grep 'event loop was held' in the log: it names client and function. All clients waited that long: look at the "
+    "disk if it is a function of files, else report the line as a fault of stepdown"
+)
+
 
 async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]]:
     """The problems of the broker, as documents."""
@@ -20,7 +26,7 @@ async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]
         *await _check_topics(services, turn),
         _check_directories(services),
         await _check_clients(services, turn),
-        _check_loop(services),
+        *_check_loop(services),
         _check_waiting(services),
         *await _check_control(services),
     ]
@@ -75,12 +81,14 @@ async def _check_clients(services: "Services", turn: Turn) -> Problem:
     return old
 
 
-def _check_loop(services: "Services") -> Problem:
-    held = Problem("times that a request held the event loop for 100 ms", "grep 'event loop was held' in the log")
-    for (api,), count in services.metrics.loop_held.rows():
-        if api != OTHER:
-            held.add(api, int(count))
-    return held
+def _check_loop(services: "Services") -> Iterable[Problem]:
+    """A problem for each API whose requests held the loop lately, by the latest of them."""
+    now_ms = services.clock.now_ms()
+    for api, hold in sorted(services.loop_holds.items()):
+        if now_ms - hold.at_ms < LATELY_MS:
+            at = f"{datetime.fromtimestamp(hold.at_ms / 1000, UTC):%H:%M:%S} UTC"
+            name = API[ApiKey[api]].name
+            yield Problem(f"a request ({name}) held the event loop for {hold.held_ms} ms, at {at}", HOLD_HELP, count=1)
 
 
 def _check_waiting(services: "Services") -> Problem:
