@@ -12,7 +12,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from ...network.clients.seen_client import UNKNOWN
+from ...network.clients.software import Software
 from ...network.page.page_query import PageQuery, QueryFault
+from ...network.peer import Peer
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import error_name
 from ..dispatch.call import TESTS_CLIENT_ID
@@ -143,7 +146,7 @@ class RequestTapes:
             "api": API[call.key].name,
             "version": call.version,
             "client_id": call.client_id[:MOST_NAME],
-            "software": str(peer.seen.software)[:MOST_NAME],
+            "software": str(_find_software(peer))[:MOST_NAME],
             "address": f"{peer.host}:{peer.port}",
             "principal": str(call.principal)[:MOST_NAME],
             "topics": self._name_topics(call, response),
@@ -169,6 +172,13 @@ class RequestTapes:
     def _find_topic(self, topic_id: UUID) -> str | None:
         topic = self._services.cluster.topic_of(topic_id)
         return None if topic is None else topic.name
+
+
+def _find_software(peer: Peer) -> Software:
+    """As it named itself, also in this request: the list of clients has it from the next one on."""
+    if peer.software_name != UNKNOWN:
+        return Software(peer.software_name, peer.software_version, is_guess=False)
+    return peer.seen.software
 
 
 def _read_api(name: str) -> str:

@@ -200,3 +200,15 @@ async def test_software_is_what_the_list_of_clients_says(broker: Broker, client:
     (row,) = (await ask(tapes))["rows"]
     (seen,) = broker.clients.document()["clients"]
     assert row["software"] == f"unknown, as of Kafka {seen['software_version']} (guess)"
+
+
+async def test_a_client_that_names_itself_has_its_name_at_once(broker: Broker, client: RawClient) -> None:
+    """Its ApiVersions had a guess, and only the next request its name."""
+    tapes = RequestTapes(broker)
+    await ask(tapes)
+    await client.send(ApiVersionsRequest(client_software_name="lib", client_software_version="1.2"), 3)
+    await write_values(client)
+    assert [(row["api"], row["software"]) for row in (await ask(tapes))["rows"]] == [
+        ("Produce", "lib 1.2"),
+        ("ApiVersions", "lib 1.2"),
+    ]
