@@ -134,7 +134,7 @@ def _describe_member(services: "Services", group: "Group", member_id: str) -> di
         "member_id": member_id,
         "instance_id": member.instance_id,
         "client_id": member.client_id,
-        "client_host": member.client_host,
+        "client_host": member.client_host.removeprefix("/"),
         "assigned_count": len(assigned),
         "assigned": [f"{topic}-{index}" for topic, index in sorted(assigned[:MOST_ASSIGNED])],
     }

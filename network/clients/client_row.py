@@ -141,7 +141,7 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
 
 def dump_row(row: ClientRow) -> dict[str, Any]:
     """The row as a JSON object."""
-    return {**asdict(row), "works": row.works, "reasons": row.reasons}
+    return {**asdict(row), "works": row.works, "reasons": row.reasons, "is_own": row.is_own}
 
 
 def read_row(values: Mapping[str, Any]) -> ClientRow:

@@ -52,6 +52,17 @@ function span(ms) {
   return s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' d';
 }
 
+/* The time of a setting, such as 16 h 40 min. */
+function exactly(ms) {
+  if (ms < 0) return 'for ever';
+  const parts = [];
+  for (const [unit, size] of [['d', 86400000], ['h', 3600000], ['min', 60000], ['s', 1000], ['ms', 1]]) {
+    if (ms >= size) parts.push(Math.floor(ms / size) + ' ' + unit);
+    ms %= size;
+  }
+  return parts.join(' ') || '0 ms';
+}
+
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const bound = (ms) => ms < 1 ? Number(ms.toPrecision(2)) + ' ms' : span(ms);
 const brief = (ms) => ms < 10 ? ms.toFixed(1) + ' ms' : span(ms);
@@ -132,6 +143,7 @@ function outcome() {
 /* Shows what `draw` makes now and, as long as this view is open, every few seconds; not while something in it is in use. */
 async function live(place, draw, isPaused) {
   const turn = state.turn;
+  let isShown = false;
   const round = async () => {
     const isBusy = place.contains(document.activeElement) || document.hidden || (isPaused && isPaused());
     if (!isBusy || !place.childNodes.length) {
@@ -139,10 +151,11 @@ async function live(place, draw, isPaused) {
         const made = await draw();
         if (turn !== state.turn) return;
         if (made) place.replaceChildren(...[made].flat().filter(Boolean));
+        isShown = true;
         tell('as of ' + clockTime());
       } catch (fault) {
         if (turn !== state.turn) return;
-        if (place.childNodes.length) tell(fault.message, true);
+        if (isShown) tell(fault.message, true);
         else place.replaceChildren(make('p', { class: 'error' }, fault.message));
       }
     }
@@ -251,7 +264,7 @@ async function drawOverview() {
   return [
     now.problems.length
       ? make('section', { class: 'card bad' }, make('h2', {}, 'What is wrong'), make('ul', {}, now.problems.map((each) =>
-        make('li', {}, capital(each.what) + ' (' + number(each.count) + ' in all): ' + each.names.join('; ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
+        make('li', {}, capital(each.what) + (each.names.length ? ' (' + number(each.count) + ' in all): ' + each.names.join('; ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : '') : '.'),
           make('br'), make('code', {}, each.help.replace('HOST:PORT', location.host)),
           state.views.some(([name]) => name === each.view) ? [' · ', link('See ' + each.view, each.view)] : null))))
       : make('section', { class: 'card calm' }, 'Nothing is wrong.'),
@@ -271,7 +284,8 @@ async function drawOverview() {
       ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : unknown, 'number'],
       ['p99 since start', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
       ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : unknown, 'number'],
-    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'Time of handling, without that which a request waited for records.' : 'Time until the answer, that of the cluster included.')),
+    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'p99: time of handling, without that which a Fetch waits for records or a JoinGroup for members.'
+      : 'p99: time until the answer, waiting in the cluster included: without new records a Fetch waits for as long as its client says, 0.5 s by default; a JoinGroup waits for members.')),
   ];
 }
 
@@ -288,7 +302,7 @@ function showTopics() {
     ['Topic', (row) => link(row.name, 'topics', row.name), 'name'],
     ['Partitions', (row) => number(row.partitions), 'number'], ['Replicas', (row) => number(row.replicas), 'number'],
     ['Records', (row) => number(row.offsets), 'number', 'End offset minus start offset of all partitions; more than there are where the topic is compacted or has transactions'], ['Size', (row) => bytes(row.size_bytes), 'number'],
-    ['Retention', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + span(row.retention_ms) +
+    ['Retention', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + exactly(row.retention_ms) +
       (row.retention_bytes >= 0 ? ', ' + bytes(row.retention_bytes) : ''), 'short'],
     ['State', (row) => row.leaderless ? row.leaderless + ' without a leader' : row.under_replicated ? row.under_replicated + ' not in sync' : 'ok'],
   ], found.rows, isFiltered ? 'There is no such topic.' : 'No topics yet.'), { internal: 'internal topics' });
@@ -468,7 +482,7 @@ function showGroup(id) {
     committed.hidden = false;
     about.textContent = clean(found.type + ' group, ' + found.state + (found.type === 'classic' ? ', generation ' : ', epoch ') + found.epoch);
     return table('Members', [
-      ['Member', (row) => row.member_id, 'name'], ['Instance', (row) => row.instance_id ?? ''], ['Client id', (row) => row.client_id, 'name'],
+      ['Member', (row) => row.member_id, 'name'], ['Instance', (row) => row.instance_id ?? '–'], ['Client id', (row) => row.client_id, 'name'],
       ['Host', (row) => row.client_host], ['Assigned', (row) => row.assigned.join(', ') + (row.assigned_count > row.assigned.length ? ' … ' + number(row.assigned_count) + ' in all' : ''), 'name'],
     ], found.rows, 'It has no members.');
   });
@@ -489,25 +503,28 @@ function showTransactions() {
     ['Transactional id', (row) => row.id, 'name'], ['State', (row) => row.state], ['Open for', (row) => span(row.open_ms), 'number'],
     ['Timeout', (row) => span(row.timeout_ms), 'number'], ['Producer', (row) => row.producer_id + ', epoch ' + row.producer_epoch],
     ['Partitions', (row) => row.partitions.join(', ') + (row.partition_count > row.partitions.length ? ' … ' + number(row.partition_count) + ' in all' : ''), 'name'],
-  ], found.rows, isFiltered ? 'There is no such transactional id on this broker.' : 'No transactional ids yet.'), { open: 'only those that are open' });
+  ], found.rows, isFiltered ? 'There is no such transactional id on this broker.' : 'No transactional ids yet: one appears here when a producer with a transactional.id begins.'), { open: 'only those that are open' });
   main.replaceChildren(make('h1', {}, 'Transactions'), card('', list.elements));
   return list.start();
 }
 
 function showClients() {
   const lines = (texts) => texts.map((text) => make('div', {}, text));
+  const parted = (texts) => texts.map((text) => make('div', {}, text.split(/(?<=[a-z])(?=[A-Z])/).map((part, at) => [at ? make('wbr') : null, part]))); // names of APIs are long
   const counts = (row, name) => Object.entries(row[name]).map(([what, count]) => what.replace(' as ', ' → ').replace(' none', ' uncompressed') + ', ' + number(count) + (count === 1 ? ' time' : ' times') + (name === 'lost' ? ', last at ' + time(row.loss_details[what].latest_ms) : ''));
   const because = (row) => row.reasons.split('; ').map((reason, at, all) => reason + (at < all.length - 1 ? ';' : ''));
+  const requests = (row) => parted(Object.entries(row.requests).map(([api, versions]) => api + ' ' + Object.keys(versions).map((version) => 'v' + version).join(', ')));
+  const changes = (row) => [...['converted', 'translated', 'lost'].map((name) => [capital(name), counts(row, name)]), ['Not in its versions', row.cannot_carry]]
+    .filter(([, texts]) => texts.length).map(([title, texts]) => make('div', {}, make('div', { class: 'soft' }, title), parted(texts)));
+  const works = (row) => row.is_own && row.works === 'no' ? ["stepdown's own commands"] : [row.works];
   const list = paged('clients', {}, (found, isFiltered) => table('Clients', [
     ['Client', (row) => [row.client_id || '(no client id)', make('div', { class: 'soft' }, row.principal), make('div', { class: 'soft' }, row.address)], 'name'],
-    ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'name'],
-    ['Works with Kafka 4', (row) => row.works],
-    ['Because', (row) => lines([...because(row), row.mend && 'What helps: ' + row.mend].filter(Boolean)), 'reason'],
-    ['Requests', (row) => lines(Object.entries(row.requests).map(([api, versions]) => api + ' ' + Object.keys(versions).map((version) => 'v' + version).join(', '))), 'short'],
-    ...['converted', 'translated', 'lost'].filter((name) => found.rows.some((row) => counts(row, name).length))
-      .map((name) => [capital(name), (row) => lines(counts(row, name))]),
-    ...found.rows.some((row) => row.cannot_carry.length) ? [['Not in its versions', (row) => lines(row.cannot_carry), '', 'What the versions of its requests have no field for']] : [],
-    ['Latest', (row) => time(row.latest_ms)],
+    ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'software'],
+    ['Works with Kafka 4', works, 'works'],
+    ['Because', (row) => lines([...because(row), row.mend && (row.is_own ? '' : 'What helps: ') + row.mend].filter(Boolean)), 'reason'],
+    ['Requests', requests],
+    ...found.rows.some((row) => changes(row).length) ? [['Converted, lost', changes, 'changes', 'What came in another format or version, and what did not arrive; what the versions of its requests have no field for']] : [],
+    ['Latest', (row) => lines(time(row.latest_ms).slice(0, 19).split(' ')), 'short'],
   ], found.rows, isFiltered ? 'There is no such client.' : 'No client has asked for anything yet.'), {}, 'Client id or address contains');
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements, make('p', { class: 'soft' },
     'A client is an address, a principal, a client id and its software: all connections that have these in common are one row. A connection that has only asked for versions (ApiVersions) is not listed.')));
@@ -526,6 +543,11 @@ function showRequests() {
   let rows = [], since = null, after = 0, missed = 0, others = 0, isStopped = false, isRefused = false, tape = 0, given = {};
   const turn = state.turn;
   const count = (n, what) => (n ? number(n) : 'no') + what + (n > 1 ? 's' : '');
+  /* A connection may tell its name after its first request. */
+  const nameSoftware = () => {
+    const known = new Map([...rows].reverse().map((row) => [row.address, row.software]));
+    rows.forEach((row) => { row.software = known.get(row.address); });
+  };
   const draw = () => {
     about.textContent = since === null ? '' : capital(count(after, ' request')) + ' since ' + time(since).slice(11, 19) + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '') + (others ? '; ' + count(others, ' other') + ', which the filter leaves out' : '');
     place.replaceChildren(table('Requests', [
@@ -545,6 +567,7 @@ function showRequests() {
         if (turn !== state.turn || own !== tape || isStopped) return;
         if (found.total < after) rows = []; // the tape ended while nobody looked, and began again
         rows = [...found.rows, ...rows].slice(0, TAPE_ROWS);
+        nameSoftware();
         missed = (found.total < after ? 0 : missed) + found.missed;
         others = found.others;
         since = found.since_ms;

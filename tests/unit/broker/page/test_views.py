@@ -1,13 +1,16 @@
 """The JSON of the page says what the broker has, in answers of bounded size."""
 
 import base64
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.page import record_reading
+from stepdown.broker.page.problems import LATELY_MS, find_problems
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
+from stepdown.network.loop_watch import LoopHold
 from stepdown.protocol.coordinator.consumer_protocol import (
     ConsumerAssignment,
     ConsumerTopicPartitions,
@@ -52,6 +55,20 @@ async def test_what_is_wrong_comes_with_what_helps(broker: Broker, client: RawCl
     found = problems(await get_json(broker.http_address, "overview"))
     assert [(each["count"], each["names"]) for each in found] == [(1, ["orders-1"]), (1, ["orders-2"])]
     assert all("stepdown topics describe" in each["help"] for each in found)
+
+
+async def test_a_held_loop_is_told_with_its_time_for_ten_minutes(broker: Broker, client: RawClient) -> None:
+    """The sentence was the help of a metric, had no time, and stood there until the broker ended."""
+    now_ms = broker.clock.now_ms()
+    broker.loop_holds["FETCH"] = LoopHold(290, now_ms)
+    broker.loop_holds["PRODUCE"] = LoopHold(120, now_ms - LATELY_MS)
+    (held,) = [
+        each for each in (await get_json(broker.http_address, "overview"))["problems"] if "290 ms" in each["what"]
+    ]
+    at = datetime.fromtimestamp(now_ms / 1000, UTC)
+    assert held["what"] == f"a request (Fetch) held the event loop for 290 ms, at {at:%H:%M:%S} UTC"
+    assert (held["names"], "look at the disk" in held["help"]) == ([], True)
+    assert not [each for each in await find_problems(broker, broker.turns.begin()) if "(Produce)" in each["what"]]
 
 
 async def test_old_requests_of_others_are_wrong_and_those_of_our_commands_are_not(broker: Broker) -> None:
@@ -159,6 +176,7 @@ async def test_groups_with_members_and_lag(broker: Broker, client: RawClient) ->
     ]  # fmt: skip
     group = await get_json(broker.http_address, "group", id="g")
     assert [(row["member_id"], row["client_id"]) for row in group["rows"]] == [(joined.member_id, MARKUP)]
+    assert group["rows"][0]["client_host"] == "127.0.0.1", "Kafka's DescribeGroups has a slash before it"
     (offset,) = (await get_json(broker.http_address, "offsets", id="<b>"))["rows"]
     assert (offset["topic"], offset["offset"], offset["lag"], offset["metadata"]) == ("orders", 1, 2, MARKUP)
     after = await get_json(broker.http_address, "offsets", id="<b>", after="orders-0")
@@ -232,6 +250,14 @@ async def test_a_wrong_password_is_counted_and_has_a_line(tmp_path: Path, caplog
 async def test_nothing_can_be_changed_through_it(broker: Broker) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
         assert (await get(broker.http_address, "/api/topics", method=method)).status == 405
+
+
+async def test_the_row_of_a_client_says_whether_it_is_stepdown_itself(broker: Broker, client: RawClient) -> None:
+    """The page said of stepdown's own commands that they do not work with Kafka 4."""
+    async with await RawClient.connect(broker.address.host, broker.address.port, client_id="stepdown-cli") as own:
+        await own.send(MetadataRequest(topics=()), 0)
+    rows = (await get_json(broker.http_address, "clients"))["rows"]
+    assert {row["client_id"]: row["is_own"] for row in rows} == {MARKUP: False, "stepdown-cli": True}
 
 
 async def test_a_client_with_two_guesses_is_named_once(broker: Broker, client: RawClient) -> None:
