@@ -176,13 +176,13 @@ class Gateway:
         try:
             self._make_admission()
             settings = self.settings
-            with address_in_bind_errors(settings.listen.host, settings.listen.port):
+            with address_in_bind_errors(settings.listen.host, settings.listen.port, "--listen"):
                 host, port = self._server.listen(BOOTSTRAP_LISTENER, settings.listen.host, settings.listen.port)
             self.address = HostPort(host, port)
             for broker, address in settings.brokers.items():
                 self.upstream.learn_broker(broker, address)
             if self._http is not None:
-                with address_in_bind_errors(settings.http.host, settings.http.port):
+                with address_in_bind_errors(settings.http.host, settings.http.port, "--http"):
                     self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
             fault = await self.cluster_watch.start(known_fault)
         except BaseException:

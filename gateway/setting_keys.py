@@ -2,7 +2,7 @@
 
 from ..client.security.settings import PROTOCOLS
 from ..config.keys.key import AT_START, INT, LIST, LONG, STRING, Key, active
-from ..config.keys.value_checks import AtLeast, Between, OneOf
+from ..config.keys.value_checks import AtLeast, Between, BetweenOr, OneOf
 
 LISTENER = "GATEWAY"
 """The name of the listener in Kafka's settings, such as `listener.name.gateway.plain.sasl.jaas.config`."""
@@ -84,7 +84,7 @@ KEYS: dict[str, Key] = {
             "first.port",
             INT,
             -1,
-            Between(-1, 65_535),
+            BetweenOr(0, 65_535, -1),
             AT_START,
             "Broker N is reached at this port + N. -1: the port after that of `listen`. 0: any free port for each.",
         ),

@@ -300,7 +300,7 @@ class _SettingsBuilder:
 
     def _parse_bootstrap(self) -> tuple[HostPort, ...]:
         texts = tuple(filter(None, self._list_value("upstream.bootstrap.servers")))
-        if not texts:
+        if not texts and all(problem.nearest != "upstream.bootstrap.servers" for problem in self._problems):
             self._add_problem(
                 "upstream.bootstrap.servers",
                 "expected HOST:PORT of at least one broker of the cluster: give --upstream, or "

@@ -272,6 +272,8 @@ class Upstream:
         if code in REFUSALS:
             raise UpstreamFailed(f"{address} {REFUSALS[code]}")
         self._leading_back.discard(address)
+        if connection.versions and ApiKey.METADATA not in connection.versions:
+            raise UpstreamFailed(f"{address} does not answer Metadata: it may be the port of a controller")
         self._versions[address] = versions = correct_advertised_ranges(connection.versions)
         return versions
 

@@ -87,13 +87,14 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
 
 
 @contextlib.contextmanager
-def address_in_bind_errors(host: str, port: int) -> Iterator[None]:
-    """Adds the address to errors of `bind`. Raises: OSError."""
+def address_in_bind_errors(host: str, port: int, option: str = "") -> Iterator[None]:
+    """Adds the address, and the option that names it, to errors of `bind`. Raises: OSError."""
     try:
         yield
     except OSError as error:
         reason = error.strerror if isinstance(error, socket.gaierror) or not error.errno else os.strerror(error.errno)
-        raise OSError(error.errno, f"cannot listen on {host}:{port}: {reason}") from error
+        where = f"{host}:{port}{option and f' ({option})'}"
+        raise OSError(error.errno, f"cannot listen on {where}: {reason}") from error
 
 
 def bind_without_name(name: str, host: str, port: int) -> socket.socket:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...client.security.settings import TlsSettings
 from ...config import ConfigError, Given, Origin
+from ...config.keys.endpoints import parse_host_port
 from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_ended_entries
 from ...gateway.gateway import Gateway
@@ -71,6 +72,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     given = parser.parse_args(arguments)
     if given.settings is not None:
         parser.error(NO_OPTION)
+    if given.file is not None and _is_address(given.file):
+        parser.error(f"{given.file} is no file of settings: did you mean --upstream {given.file}?")
     configure_logging(given.log_format, given.log_level.upper())
     allow_open_files()
     make_malloc_return_memory()
@@ -97,6 +100,14 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     # -P: the working directory may hold another stepdown, such as a clone
     command = (sys.executable, "-P", "-m", __name__.partition(".")[0], "gateway", *options)
     return run_in_loop(_run(Supervisor(settings, texts, command), texts, read))
+
+
+def _is_address(file: Path) -> bool:
+    try:
+        parse_host_port(str(file))
+    except ValueError:
+        return False
+    return not file.exists()
 
 
 def _list_certificates_not_in_force(settings: GatewaySettings) -> Iterator[str]:

@@ -10,6 +10,7 @@ from ...config import Given, HostPort
 from ...network.admission.password_tries import PasswordTries
 from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.clock import Clock, LoopClock
+from ...network.listener import address_in_bind_errors
 from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
 from ...network.worker_threads import WorkerThreads
@@ -95,7 +96,9 @@ class Supervisor:
         Raises: StartFailed, OSError when the HTTP address cannot be bound.
         """
         try:
-            self.http_address = HostPort(*await self._http.start(self.settings.http.host, self.settings.http.port))
+            wanted = self.settings.http
+            with address_in_bind_errors(wanted.host, wanted.port, "--http"):
+                self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
             first = await self._start_worker(0, is_first=True)
             fault: str = first["fault"]
             others = range(1, self.settings.workers)

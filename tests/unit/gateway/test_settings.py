@@ -360,3 +360,19 @@ def test_a_port_that_two_things_would_have_is_refused(texts: dict[str, str], nam
     with pytest.raises(ConfigError) as caught:
         make_settings([UPSTREAM, *(given(*each) for each in texts.items())])
     assert [each.key for each in caught.value.problems] == [name]
+
+
+def test_a_misspelt_name_of_the_upstream_is_one_fault() -> None:
+    """It was named twice: as a setting that there is not, and as one that was missing."""
+    with pytest.raises(ConfigError) as caught:
+        make_settings([given("upstream.bootstrap.server", "kafka-1:9092")])
+    assert [each.nearest for each in caught.value.problems] == ["upstream.bootstrap.servers"]
+
+
+def test_the_first_port_is_described_as_the_page_does() -> None:
+    """It was to be "a 32-bit integer from -1 to 65535", and the page had 0 and up."""
+    with pytest.raises(ConfigError, match="from 0 to 65535, or -1"):
+        make_settings([UPSTREAM, given("first.port", "65536")])
+    assert "-1: the port after that of `listen`" in next(
+        line for line in PAGE.read_text().splitlines() if line.startswith("| `first.port`")
+    )

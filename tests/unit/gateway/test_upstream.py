@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from contextlib import AsyncExitStack, ExitStack
@@ -102,6 +103,25 @@ async def test_a_gateway_before_a_gateway_is_known_by_name(tmp_path: Path) -> No
         assert front.release == "before Kafka 4, or a gateway"
         rows = (await get(stage.gateway.http_address, "/clients")).json()["clients"]
         assert "stepdown-gateway" in {each["software"] for each in rows}
+
+
+async def test_the_port_of_a_controller_is_called_so() -> None:
+    """It was closed on every request, and the gateway asked whether it wants TLS."""
+    versions = struct.pack(">hi", 0, 2) + struct.pack(">hhh", 1, 0, 16) + struct.pack(">hhh", 18, 0, 4)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frame = await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
+        writer.write(struct.pack(">i", 4 + len(versions)) + frame[4:8] + versions)
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as controller:
+        address = f"127.0.0.1:{controller.sockets[0].getsockname()[1]}"
+        gateway = gateway_to(address)
+        try:
+            assert await gateway.start() == f"{address} does not answer Metadata: it may be the port of a controller"
+        finally:
+            await gateway.stop(drain_ms=0)
 
 
 async def test_a_silent_upstream_delays_neither_http_nor_the_first_line() -> None:

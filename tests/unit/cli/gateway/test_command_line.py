@@ -182,3 +182,12 @@ def test_an_option_that_it_does_not_have_is_told_the_way(option: tuple[str, ...]
     """They were "unrecognized arguments", and of `--workers` a hidden option was suggested."""
     told = run_command("gateway", "--upstream", "127.0.0.1:1", *option)
     assert (told.exit_code, why in told.stderr) == (2, True), told.stderr
+
+
+def test_an_address_in_place_of_a_file_is_taken_for_what_it_is(tmp_path: Path) -> None:
+    """`gateway kafka-1:9092` could not be read: No such file or directory."""
+    told = run_command("gateway", "--check", "kafka-1:9092")
+    assert told.exit_code == 2
+    assert "kafka-1:9092 is no file of settings: did you mean --upstream kafka-1:9092?" in told.stderr
+    (file := tmp_path / "b:1").write_text("upstream.bootstrap.servers: kafka-1:9092\n")
+    assert run_command("gateway", "--check", file).exit_code == 0

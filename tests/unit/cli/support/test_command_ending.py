@@ -170,6 +170,21 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
             assert f"{option[option.index(address) - 1]} HOST:PORT" in ended.stderr
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_port_in_use_is_named_with_its_option_by_the_gateway(workers: int) -> None:
+    """Who takes ports by default did not see which of its two it was."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for options in (("--listen", address, "--http", "127.0.0.1:0"), ("--http", address, "--listen", "127.0.0.1:0")):
+            command = [sys.executable, "-m", "stepdown", "gateway", "--upstream", "127.0.0.1:1", *options]
+            environ = {**os.environ, "STEPDOWN_GATEWAY_WORKERS": str(workers)}
+            ended = subprocess.run(
+                command, capture_output=True, text=True, timeout=DEADLINE_S, check=False, env=environ
+            )
+            assert (ended.returncode, ended.stdout) == (1, "")
+            assert f"cannot listen on {address} ({options[0]}): Address already in use" in ended.stderr
+
+
 def test_where_it_comes_from_is_shown_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*given: object) -> None:
         raise ZeroDivisionError
