@@ -38,7 +38,8 @@ ADVERTISED_HINT = (
 )
 SILENT_HINT = "Is a Kafka broker listening there?"
 HINTS_BY_FAULT = {
-    Unreachable: "Start one with `stepdown serve`, or name another with --bootstrap-server HOST:PORT.",
+    Unreachable: "Name another with --bootstrap-server HOST:PORT, or start what should be there: `stepdown serve` "
+    "starts a broker, and a gateway opens the port of a broker when that is there.",
     UnsupportedVersion: "It may be of another kind, or older or newer than this command needs.",
     MalformedAnswer: f"{SILENT_HINT} {SECURITY_HINT}",
 }

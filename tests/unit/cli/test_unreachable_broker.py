@@ -102,6 +102,13 @@ def test_who_does_not_answer_is_named_at_once(words: tuple[str, ...], address: s
     assert ended.stderr.startswith(said) and ended.stderr.count("\n") == 2
 
 
+def test_where_nobody_answers_a_gateway_may_have_to_be_too(address: str) -> None:
+    """At the port that a gateway had closed it said "Start one with `stepdown serve`"."""
+    told = ask(("topics", "list"), address).stderr
+    assert "Start one" not in told
+    assert "a gateway opens the port of a broker when that is there" in told
+
+
 @walk_commands
 @pytest.mark.usefixtures("plan")
 def test_who_hangs_up_is_named(words: tuple[str, ...]) -> None:
