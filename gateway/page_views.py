@@ -18,6 +18,7 @@ from ..network.page.durations import sum_durations
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
 from ..network.page.problem import Problem
+from ..network.page.stalled_clients import find_stalled_clients
 from ..network.turn import Turns
 from .addresses.broker_ports import BrokerPorts
 from .gateway_metrics import GatewayMetrics
@@ -93,15 +94,13 @@ class PageViews:
         return {"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}, "is_closed": is_closed}
 
     def _find_problems(self) -> list[dict[str, Any]]:
-        """A problem with the cluster and one with the ports here, each with the settings to look at."""
+        """Problems with the cluster, with the ports here and of clients, each with what to look at or to do."""
         cluster, ports = list(filter(None, [self.find_cluster_fault()])), list(self.ports.faults.values())
         own = LOGIN_HELP if self.upstream.login_fault else UPSTREAM_HELP
         without = "broker without a port here" if len(ports) == 1 else "brokers without a port here"
-        return [
-            Problem(what, advice).add_all(faults).document()
-            for what, faults, advice in (
-                ("fault that keeps clients from the cluster", cluster, own),
-                (without, ports, PORTS_HELP),
-            )
-            if faults
-        ]
+        found = (
+            Problem("fault that keeps clients from the cluster", own).add_all(cluster),
+            Problem(without, PORTS_HELP).add_all(ports),
+            find_stalled_clients(self.clients, self.clock.now_ms()),
+        )
+        return [problem.document() for problem in found if problem.count]

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from ...network.clients.losses import LZ4
 from ...network.clients.seen_client import SeenClient
 from ...network.converted_piece import ConvertedPiece
 from ...network.metrics.counts import Counter
@@ -83,8 +82,8 @@ class ConversionTally:
         counter.add(converted.size_bytes)
         codec = attributes & CODEC_MASK
         self._seen.converted[magic, min(magic, target), codec] += 1
-        if codec == Codec.LZ4 and not self._seen.reads_lz4:
-            self._seen.count_loss(LZ4, 1, (topic,))
+        if codec == Codec.LZ4 and (loss := self._seen.lz4_loss):
+            self._seen.count_loss(loss, 1, (topic,))
         callback = self._callbacks.get(topic)
         if callback is None:
             callback = self._callbacks[topic] = partial(self._add, topic)

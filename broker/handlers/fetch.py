@@ -209,7 +209,9 @@ class Fetch:
 
     def _answer_partition(self, reading: PartitionReading, converted: SizedPiece | Refusal | None) -> PartitionAnswer:
         if isinstance(converted, Refusal) and converted.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
-            self._call.peer.seen.count_loss(ZSTD, 1, (reading.interest.topic,))
+            seen, interest = self._call.peer.seen, reading.interest
+            seen.count_loss(ZSTD, 1, (interest.topic,))
+            seen.note_refused_fetch(interest.topic, interest.index, interest.fetch_offset)
         return reading.interest, partition_data(reading, converted, self.params)
 
     def _make_response(self, readings: Sequence[PartitionReading], answers: list[PartitionAnswer]) -> FetchResponse:

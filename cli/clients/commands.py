@@ -152,7 +152,8 @@ def _print_text(rows: list[ClientRow], forgotten: int, cluster: str) -> None:
         for what, count in row.lost.items():
             details = row.loss_details[what]
             latest = format_time(details["latest_ms"])
-            told = describe_loss(what, count, latest, details["topics"], cluster)
+            since_ms = row.latest_ms - details["latest_ms"]
+            told = describe_loss(what, count, latest, details["topics"], cluster, since_ms)
             typer.echo(f"{row.client_id or row.address}: lost: {told}")
     typer.echo(_describe_totals(rows))
     if forgotten:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from struct import Struct
 
 from ...network.answerer import CloseConnection
-from ...network.clients.losses import LZ4, ZSTD
+from ...network.clients.losses import ZSTD
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -56,7 +56,7 @@ class _ConvertedRecords:
     next_offset: int
     error: int = 0
     transactional: int = 0
-    has_unreadable_lz4: bool = False
+    has_lost_lz4: bool = False
 
 
 @dataclass(slots=True)
@@ -242,8 +242,9 @@ class _TranslatedFetch:
             each.converted = converted
             if converted.error == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
                 self._call.count_loss(ZSTD, 1, (each.topic,))
-            if converted.has_unreadable_lz4:
-                self._call.count_loss(LZ4, 1, (each.topic,))
+                self._call.note_refused_fetch(each.topic, each.asked.partition, each.asked.fetch_offset)
+            if converted.has_lost_lz4:
+                self._call.count_loss(self._call.lz4_loss, 1, (each.topic,))
             self._transactional += converted.transactional
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)
@@ -253,8 +254,8 @@ class _TranslatedFetch:
         data, error = _convert_down(records, self._target, partition.offset, self._call)
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
-        has_unreadable_lz4 = bool(data) and not self._call.reads_lz4 and _has_codec(records, Codec.LZ4)
-        return _ConvertedRecords(data, offset, 0 if data else error, transactional, has_unreadable_lz4)
+        has_lost_lz4 = bool(data and self._call.lz4_loss) and _has_codec(records, Codec.LZ4)
+        return _ConvertedRecords(data, offset, 0 if data else error, transactional, has_lost_lz4)
 
     def _outcome_of(self, key: PartitionKey) -> "_PartitionOutcome":
         partition = self._partitions[key]

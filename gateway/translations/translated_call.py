@@ -41,9 +41,10 @@ class PartitionRotation:
 @dataclass(slots=True, kw_only=True)
 class TranslatedCall:
     """`request` came in `version` and is sent as `sent_as`. `held`: the memory of answers until the response is sent.
-    `count_loss` counts what a translation cannot carry, and for which topics; `reads_lz4`: whether the client
-    decompresses LZ4, as far as is known; `count_records` notes the format of records for the client
-    report; `is_there` says whether the client is still connected. A loop over items asks `turn` after each of them."""
+    `count_loss` counts what a translation cannot carry, and for which topics; `lz4_loss`: what records in LZ4 are
+    counted as, "" if the client reads them; `note_refused_fetch` notes topic, partition and offset of records that the
+    client gets an error for; `count_records` notes the format of records for the client report; `is_there` says whether
+    the client is still connected. A loop over items asks `turn` after each of them."""
 
     key: int
     version: int
@@ -57,10 +58,11 @@ class TranslatedCall:
     held: HeldAnswerMemory
     workers: WorkerThreads
     count_loss: CountLoss
+    note_refused_fetch: Callable[[str, int, int], None]
     count_records: Callable[[memoryview], None]
     rotation: PartitionRotation = field(default_factory=PartitionRotation)
     zstd_to: Codec | None = None
-    reads_lz4: bool = True
+    lz4_loss: str = ""
 
     async def ask(
         self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None

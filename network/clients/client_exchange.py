@@ -2,7 +2,8 @@
 
 {"forgotten": 0, "clients": [{"identity": [address, principal type, name, client id, software, version],
                               "latest_ms": 0, "requests": [[key, version, count]…], "lost": [[what, count]…],
-                              "loss_details": [[what, latest ms, [topic…]]…], …}]}
+                              "loss_details": [[what, latest ms, [topic…]]…],
+                              "refused_fetches": [[topic, partition, offset, first ms, latest ms, is repeated]…], …}]}
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from ..principal import KafkaPrincipal
 from .client_report import ClientReport
 from .losses import LatestLosses
+from .refused_fetches import RefusedFetch
 from .seen_client import COUNTS, SeenClient
 
 Document = dict[str, Any]
@@ -47,14 +49,21 @@ def join_reports(documents: Iterable[Mapping[str, Any]], most_clients: int, clus
 
 def _dump_client(client: SeenClient, latest_ms: int) -> Document:
     principal = client.principal
+
+    def as_ms(at_s: float) -> int:
+        return latest_ms - round((client.latest_s - at_s) * 1000)
+
     identity = [client.address, principal.type, principal.name, client.client_id]
     counts = {name: _dump_counts(getattr(client, name)) for name in COUNTS}
     return {
         "identity": [*identity, client.software_name, client.software_version],
         "latest_ms": latest_ms,
         "loss_details": [
-            [what, details.latest_ms(client.latest_s, latest_ms), details.topics]
-            for what, details in client.loss_details.items()
+            [what, as_ms(details.latest_s), details.topics] for what, details in client.loss_details.items()
+        ],
+        "refused_fetches": [
+            [*partition, fetch.offset, as_ms(fetch.first_s), as_ms(fetch.latest_s), fetch.is_repeated]
+            for partition, fetch in client.refused_fetches.items()
         ],
         **counts,
     }
@@ -69,6 +78,9 @@ def _load_client(dumped: Mapping[str, Any]) -> SeenClient:
     client.latest_s = dumped["latest_ms"] / 1000
     for what, loss_ms, topics in dumped["loss_details"]:
         client.loss_details[what] = LatestLosses(loss_ms / 1000, tuple(topics))
+    for topic, partition, offset, first_ms, fetch_ms, is_repeated in dumped["refused_fetches"]:
+        fetch = RefusedFetch(offset, first_ms / 1000, fetch_ms / 1000, is_repeated)
+        client.refused_fetches[topic, partition] = fetch
     for name in COUNTS:
         counts = getattr(client, name)
         for *key, count in dumped[name]:

@@ -73,6 +73,10 @@ class ClientReport:
         """Those that are there now."""
         return iter(tuple(self._clients.values()))
 
+    def list_clients_with_refusals(self) -> Iterator[tuple[SeenClient, int]]:
+        """The clients with refused fetches, and the time of the latest request of each in ms since 1970."""
+        return ((client, self._time_of_request_ms(client.latest_s)) for client in self if client.refused_fetches)
+
     def document(self) -> dict[str, Any]:
         """The report for JSON. Takes 50 µs a client: if there are many, use `make_document_maker` and a worker."""
         return self.make_document_maker()()

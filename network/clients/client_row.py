@@ -135,7 +135,7 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         latest_ms=latest_ms,
         kafka_4={verdict.release: str(verdict.works) for verdict in verdicts},
         because=_reasons_by_release(verdicts),
-        mend=find_advice(verdicts, software),
+        mend=find_advice(verdicts, software, client.requests),
     )
 
 

@@ -4,8 +4,9 @@ from collections import defaultdict
 
 from ...protocol.api import ApiKey
 from ..principal import ANONYMOUS, KafkaPrincipal
-from .losses import LatestLosses
-from .software import WITHOUT_LZ4, Software, guess_software
+from .losses import LZ4, LZ4_OF_KAFKA_NODE, LatestLosses
+from .refused_fetches import RefusedFetches
+from .software import WITHOUT_LZ4, Software, guess_software, may_be_kafka_node
 
 UNKNOWN = "unknown"
 """Name and version of software that has not named itself."""
@@ -27,8 +28,8 @@ class SeenClient:
     `requests`: by API key and version. `produced`: Produce requests, by magic and codec of their first batch.
     `converted`: slices of fetches, by stored magic, sent magic and codec of their first batch. `translated`: by API
     key, version asked and version sent on. `mapped_errors`: by API key, error and the error that was sent instead.
-    `lost`: by what could not be sent; `loss_details`: when and where. `latest_s`: when the latest request came, by the
-    server's clock of requests.
+    `lost`: by what could not be sent; `loss_details`: when and where. `refused_fetches`: partitions with an error in
+    place of records. `latest_s`: when the latest request came, by the server's clock of requests.
     `is_kept`: the client is in the report.
     """
 
@@ -45,6 +46,7 @@ class SeenClient:
         "mapped_errors",
         "principal",
         "produced",
+        "refused_fetches",
         "requests",
         "software_name",
         "software_version",
@@ -71,6 +73,7 @@ class SeenClient:
         self.mapped_errors: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.lost: defaultdict[str, int] = defaultdict(int)
         self.loss_details: dict[str, LatestLosses] = {}
+        self.refused_fetches = RefusedFetches()
         self.latest_s = 0.0
         self.is_kept = False
         self._guess: Software | None = None
@@ -93,14 +96,20 @@ class SeenClient:
         self._add_loss_details(what, LatestLosses(self.latest_s, topics))
         self.lost[what] += count  # after its details, since another thread may copy both now
 
+    def note_refused_fetch(self, topic: str, partition: int, offset: int) -> None:
+        """Notes that the latest request got an error in place of the records from `offset` on."""
+        self.refused_fetches.note((topic, partition), offset, self.latest_s)
+
     def _add_loss_details(self, what: str, details: LatestLosses) -> None:
         known = self.loss_details.get(what)
         self.loss_details[what] = details if known is None else known.join(details)
 
     @property
-    def reads_lz4(self) -> bool:
-        """False where its software is known not to decompress LZ4."""
-        return self.software.name not in WITHOUT_LZ4
+    def lz4_loss(self) -> str:
+        """What records in LZ4 are counted as for this client; "": nothing tells that it does not decompress them."""
+        if self.software.name in WITHOUT_LZ4:
+            return LZ4
+        return LZ4_OF_KAFKA_NODE if may_be_kafka_node(self.software, self.requests) else ""
 
     @property
     def software(self) -> Software:
@@ -125,6 +134,7 @@ class SeenClient:
         for name in COUNTS:
             setattr(copied, name, getattr(self, name).copy())
         copied.loss_details, copied.latest_s = self.loss_details.copy(), self.latest_s
+        copied.refused_fetches.join(self.refused_fetches)
         return copied
 
     def move_counts_from(self, other: "SeenClient") -> None:
@@ -137,4 +147,6 @@ class SeenClient:
         for what, details in other.loss_details.items():
             self._add_loss_details(what, details)
         other.loss_details.clear()
+        self.refused_fetches.join(other.refused_fetches)
+        other.refused_fetches.clear()
         self.latest_s = max(self.latest_s, other.latest_s)

@@ -5,9 +5,10 @@ The name is guessed from the default client ids of libraries, the release from t
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import client_releases, first_client_index_with
 
 JAVA = "apache-kafka-java"
@@ -39,6 +40,7 @@ _DEFAULT_CLIENT_IDS = (
 _DEFAULTS = tuple((name, re.compile(pattern)) for name, pattern in _DEFAULT_CLIENT_IDS)
 _OWN = re.compile(r"stepdown(-[a-z]+)?")
 UNKNOWN_SOFTWARE = "unknown"
+NEWEST_FETCH_OF_KAFKA_NODE = 2
 GUESS = " (guess)"
 
 
@@ -69,3 +71,14 @@ def guess_software(client_id: str, asked: Iterable[tuple[int, int]]) -> Software
     name = next((name for name, pattern in _DEFAULTS if pattern.fullmatch(client_id)), UNKNOWN_SOFTWARE)
     release = max((first_client_index_with(key, version) for key, version in asked), default=0)
     return Software(name, client_releases()[release], is_guess=True)
+
+
+def may_be_kafka_node(software: Software, asked: Collection[tuple[int, int]]) -> bool:
+    """Whether nothing tells against kafka-node, whatever its client id: it asks for ApiVersions 0, does not name
+    itself, and fetches by version 2 at most. Others do that as well, such as librdkafka 0.9."""
+    is_unnamed = software.is_guess and software.name == UNKNOWN_SOFTWARE
+    return (
+        is_unnamed
+        and (ApiKey.API_VERSIONS, 0) in asked
+        and not any(key == ApiKey.FETCH and version > NEWEST_FETCH_OF_KAFKA_NODE for key, version in asked)
+    )

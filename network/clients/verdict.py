@@ -14,7 +14,7 @@ from enum import StrEnum
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name, find_removed_versions, kafka_4_releases, versions_of
 from .seen_client import GREETINGS
-from .software import JAVA, KAFKA_NODE, Software
+from .software import JAVA, KAFKA_NODE, Software, may_be_kafka_node
 
 
 class Compatibility(StrEnum):
@@ -46,10 +46,8 @@ _LOOKED_MEND = (
     "if it is to write or read records, it does not reach the address that it is given: advertised.listeners of a "
     "broker, advertised.host and the ports of brokers of a gateway"
 )
-_OTHER_MEND = (
-    "a client library of Kafka 2.1 or later, without a setting that pins it to an older broker; in place of kafka-node "
-    "KafkaJS 2.x or confluent-kafka-javascript"
-)
+_OTHER_MEND = "a client library of Kafka 2.1 or later, without a setting that pins it to an older broker"
+_INSTEAD_OF_KAFKA_NODE = "; in place of kafka-node KafkaJS 2.x or confluent-kafka-javascript"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,11 @@ def judge_by_release(asked: Collection[tuple[int, int]], software: Software) -> 
     return tuple(_judge_release(release, asked, software) for release in kafka_4_releases())
 
 
-def find_advice(verdicts: Iterable[Verdict], software: Software) -> str:
-    """What to change if a verdict is *no*, or if the client has only asked for metadata; "" otherwise."""
+def find_advice(verdicts: Iterable[Verdict], software: Software, asked: Collection[tuple[int, int]] = ()) -> str:
+    """What to change if a verdict is *no*, or if the client has only asked for metadata; "" otherwise.
+
+    `asked`: API keys and versions.
+    """
     verdicts = list(verdicts)
     if any(verdict.because == (ONLY_LOOKED,) for verdict in verdicts):
         return "" if software.is_own else _LOOKED_MEND
@@ -75,7 +76,8 @@ def find_advice(verdicts: Iterable[Verdict], software: Software) -> str:
         return ""
     if software.is_own:
         return _NO_MEND
-    return _MENDS.get(software.name, _OTHER_MEND)
+    other = _OTHER_MEND + (_INSTEAD_OF_KAFKA_NODE if may_be_kafka_node(software, asked) else "")
+    return _MENDS.get(software.name, other)
 
 
 def _judge_release(release: str, asked: Collection[tuple[int, int]], software: Software) -> Verdict:

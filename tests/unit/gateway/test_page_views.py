@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.layout import Codec
 from support.client import RawClient
-from support.fetching import fetch
+from support.fetching import create, fetch, produce, records
 from support.gateway import running_gateway
 from support.http_page import get, get_json
 from support.page_openapi import check_answer
@@ -65,6 +67,27 @@ async def test_it_has_no_topics_and_says_what_it_has(tmp_path: Path) -> None:
         404, {"error": "nothing at this path; there is /api/overview, /api/clients"},
     )  # fmt: skip
     assert b"page.js" in page.body
+
+
+async def test_a_client_that_stands_still_at_zstd_is_what_is_wrong(tmp_path: Path) -> None:
+    """kafka-node asked 300 times a second and got an error each time, and nothing was wrong."""
+    async with running_gateway(tmp_path) as stage:
+        async with await stage.connect_to_broker() as own:
+            await create(own, "orders")
+            await produce(own, "orders", build_batch(records(3), codec=Codec.ZSTD))
+        address, found = stage.gateway.address, []
+        async with await RawClient.connect("127.0.0.1", address.port, client_id="till") as client:
+            for offset in (1, 0, 0):
+                await client.send(fetch("orders", offset), 2)
+                found.append((await get_json(stage.gateway.http_address, "overview"))["problems"])
+    assert found[:2] == [[], []], "an error that the client has got past is no problem"
+    ((problem,),) = found[2:]
+    (name,) = problem["names"]
+    assert name.startswith("till (unknown, as of Kafka 0.10.0 (guess)): orders-0 at offset 0, for ")
+    assert "STEPDOWN_GATEWAY_STEPDOWN_DOWNCONVERSION_ZSTD=gzip, and restart the gateway" in problem["help"]
+    assert (
+        f"topics alter orders -c compression.type=gzip -b {stage.gateway.settings.upstream_servers}" in problem["help"]
+    )
 
 
 async def test_a_cluster_that_is_gone_is_what_is_wrong(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stepdown.network.clients.losses import describe_loss
+from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stepdown.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -173,7 +175,7 @@ async def test_zstd_that_a_client_cannot_read_is_counted_and_logged(
     assert row["lost"] == {"zstd": 2}
     assert row["loss_details"] == {"zstd": {"latest_ms": row["latest_ms"], "topics": ["orders"]}}
     (line,) = [each for each in caplog.messages if "loses zstd, of orders: set stepdown.downconversion.zstd" in each]
-    assert f"--bootstrap-server {stage.gateway.settings.upstream_servers} --alter" in line
+    assert f"topics alter orders -c compression.type=gzip -b {stage.gateway.settings.upstream_servers}" in line
 
 
 async def test_lz4_that_kafka_node_cannot_read_is_counted(tmp_path: Path) -> None:
@@ -189,6 +191,24 @@ async def test_lz4_that_kafka_node_cannot_read_is_counted(tmp_path: Path) -> Non
         rows = {row["client_id"]: row for row in stage.gateway.clients.document()["clients"]}
     assert {name: row["lost"] for name, row in rows.items()} == {"kafka-node-client": {"lz4": 1}, "another": {}}
     assert rows["kafka-node-client"]["loss_details"]["lz4"]["topics"] == ["in-lz4"]
+
+
+async def test_lz4_of_a_client_that_may_be_kafka_node_is_told_with_that_condition(tmp_path: Path) -> None:
+    """A kafka-node with a client id of its own got garbage without a word anywhere."""
+    async with running_gateway(tmp_path) as stage, await stage.connect_to_broker() as own:
+        await create(own, "orders")
+        await own.send(produce_request(build_batch(plain(3), magic=2, codec=Codec.LZ4)), 7)
+        for client_id, version in (("fetch-2", 2), ("fetch-3", 3)):
+            async with await RawClient.connect("127.0.0.1", stage.gateway.address.port, client_id=client_id) as client:
+                await client.send(ApiVersionsRequest(), 0)
+                assert (await fetched(client, fetch("orders"), version)).error_code == 0
+        rows = {row["client_id"]: row["lost"] for row in stage.gateway.clients.document()["clients"]}
+    assert rows == {"fetch-2": {"lz4 if kafka-node": 1}, "fetch-3": {}}
+    told = describe_loss("lz4 if kafka-node", 1, topics=["orders"], cluster="kafka-1:9092")
+    assert told.startswith(
+        "if it is kafka-node, records in LZ4, in fetches of a partition, which it could not read (1)"
+    )
+    assert "stepdown topics alter orders -c compression.type=gzip -b kafka-1:9092" in told
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -21,10 +21,11 @@ from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupReq
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.messages.produce import ProduceRequest
 from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from stepdown.protocol.records.builder import build_control_marker
+from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
 from support.admin import write
 from support.client import RawClient
+from support.fetching import fetch, fetched, produce, records
 from support.http_page import get, get_json
 from support.page_content import MARKUP, VALUES, commit, record, write_values
 from support.record_sets import NOW, record_set
@@ -80,6 +81,19 @@ async def test_old_requests_of_others_are_wrong_and_those_of_our_commands_are_no
             await client.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 0)
     (old,) = problems(await get_json(broker.http_address, "overview"))
     assert (old["names"], "deprecated" in old["what"]) == (["app (lib 1), 2"], True)
+
+
+async def test_a_client_that_stands_still_at_zstd_is_what_is_wrong(broker: Broker, client: RawClient) -> None:
+    """It asked for the same offset again and again, and nothing was wrong."""
+    await produce(client, "orders", build_batch(records(3), codec=Codec.ZSTD))
+    async with await RawClient.connect(broker.address.host, broker.address.port, client_id="till") as reader:
+        for _ in range(2):
+            await fetched(reader, fetch("orders"), 2)
+    found = problems(await get_json(broker.http_address, "overview"))
+    (stalled,) = [each for each in found if "again and again" in each["what"]]
+    (name,) = stalled["names"]
+    assert name.startswith("till (unknown, as of Kafka 0.10.0 (guess)): orders-0 at offset 0, for ")
+    assert "stepdown configs alter broker -c stepdown.downconversion.zstd=gzip -b HOST:PORT" in stalled["help"]
 
 
 async def test_topics_and_their_partitions(broker: Broker, client: RawClient) -> None:

@@ -190,12 +190,29 @@ def test_what_is_lost_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch, c
         "appliance: not in its versions: headers, zstd, whether a transaction was committed",
         f"appliance: lost: timestamps (10), last at {at}, of orders: give its topics message.timestamp.type="
         f"LogAppendTime: stepdown topics alter orders -c message.timestamp.type=LogAppendTime -b {servers}",
-        f"appliance: lost: zstd, in fetches of a partition (1), last at {at}, of orders, stock: {setting}; or have new "
-        "records in another codec: compression.type=gzip of the producers, which then restart, or of the topic, where "
-        f"nothing restarts: kafka-configs.sh --bootstrap-server {servers} --alter --entity-type topics --entity-name "
-        "TOPIC --add-config compression.type=gzip",
+        f"appliance: lost: zstd, in fetches of a partition (1), last at {at}, of orders, stock: {setting}; records "
+        "that are there already need that, new ones may have another codec instead: compression.type=gzip of the "
+        "producers, which then restart, or of the topic, where nothing restarts: stepdown topics alter TOPIC -c "
+        f"compression.type=gzip -b {servers}",
         f"appliance: lost: segment lists (1), last at {at}",
     ]
+
+
+def test_advice_that_was_followed_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ordered what had been done, for as long as the client was there."""
+    report = ClientReport(10, lambda seconds: round(seconds * 1000), "kafka-1:9092")
+    client = report.find("10.0.0.1", ANONYMOUS, "appliance")
+    client.count_request((ApiKey.PRODUCE, 1), 0.0)
+    client.count_loss("timestamps", 10, ("orders",))
+    monkeypatch.setattr("stepdown.cli.clients.report_page.fetch_report", lambda *_: report.document())
+    client.count_request((ApiKey.PRODUCE, 1), 599.0)
+    assert "topics alter orders" in run_command("clients", "--http", "127.0.0.1:1").stdout
+    client.count_request((ApiKey.PRODUCE, 1), 725.0)
+    done = run_command("clients", "--http", "127.0.0.1:1")
+    (line,) = [each for each in done.stdout.splitlines() if "lost:" in each]
+    assert line == (
+        "appliance: lost: timestamps (10), last at 1970-01-01 00:00:00Z, and none in its requests of the 12 min since"
+    )
 
 
 async def test_a_command_of_stepdown_is_one_client_that_needs_no_gateway(tmp_path: Path) -> None:

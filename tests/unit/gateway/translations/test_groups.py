@@ -123,7 +123,7 @@ def call_of(
         return answer(request, TO_THE_GATEWAY)
 
     unused: dict[str, Any] = dict.fromkeys(
-        ("clock", "held", "workers", "count_loss", "count_records", "is_there"), Mock()
+        ("clock", "held", "workers", "count_loss", "note_refused_fetch", "count_records", "is_there"), Mock()
     )
     return TranslatedCall(
         key=8,

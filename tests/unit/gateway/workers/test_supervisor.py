@@ -19,6 +19,7 @@ from stepdown.gateway.workers.worker_process import WorkerProcess
 from stepdown.network.listener import bind
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.layout import Codec
 from support.client import RawClient
 from support.clock import ManualClock
 from support.deadline import DEADLINE_S
@@ -82,6 +83,20 @@ async def test_the_page_shows_them_as_one(tmp_path: Path) -> None:
         check_answer("/api/clients", rows)
         assert rows["total"] == 1
         assert (await get(gateway.http_address, "/readyz")).body == b"ready\n"
+
+
+async def test_a_client_that_stands_still_is_seen_whichever_worker_it_is_at(tmp_path: Path) -> None:
+    async with running_workers(tmp_path) as (gateway, broker):
+        async with await RawClient.connect(broker.host, broker.port) as own:
+            await create(own, "orders")
+            await produce(own, "orders", build_batch(records(3), codec=Codec.ZSTD))
+        at = await ask_for_brokers(gateway.address)
+        for number in range(CLIENTS // 4):
+            async with await RawClient.connect(at.host, at.port, client_id=f"till-{number}") as client:
+                for _ in range(2):
+                    await client.send(fetch("orders"), 2)
+        (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
+        assert problem["count"] == CLIENTS // 4
 
 
 async def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,6 +8,7 @@ from stepdown.network.clients.client_exchange import join_reports, prepare_clien
 from stepdown.network.clients.client_report import MOST_NAME, ClientReport
 from stepdown.network.clients.client_row import ClientRow, read_row
 from stepdown.network.clients.losses import MOST_TOPIC_LENGTH, MOST_TOPICS, choose_topics
+from stepdown.network.clients.refused_fetches import MOST_PARTITIONS, RefusedFetch, RefusedFetches
 from stepdown.network.clients.seen_client import SeenClient
 from stepdown.network.peer import Peer
 from stepdown.network.principal import KafkaPrincipal
@@ -182,6 +183,36 @@ def test_topics_of_losses_are_bounded() -> None:
         client.count_loss("zstd", 1, choose_topics(f"{number}-{'x' * 30_000}-{more}" for more in range(30)))
     assert len(client.loss_details["zstd"].topics) == MOST_TOPICS
     assert max(map(len, client.loss_details["zstd"].topics)) == MOST_TOPIC_LENGTH
+
+
+def test_a_client_that_stands_still_at_an_error_is_kept_and_joined() -> None:
+    """Who asked 300 times a second for what he could not read was nowhere to be seen."""
+    report, peer = report_of(), peer_of("old")
+    for at_s in (5.0, 6.0, 65.0):
+        ask(report, peer, ApiKey.FETCH, 1, at_s).note_refused_fetch("t", 3, 70)
+    joined = join_reports([json.loads(json.dumps(prepare_clients_dump(report)()))], 10)
+    for each in (report, joined):
+        (client,) = each
+        assert [*client.refused_fetches.list_repeats(124.0)] == [(("t", 3), RefusedFetch(70, 5.0, 65.0, True))]
+        assert [*client.refused_fetches.list_repeats(125.0)] == [], "it has not asked for a minute"
+
+
+def test_a_client_that_goes_on_does_not_stand_still() -> None:
+    fetches = RefusedFetches()
+    for at_s in range(100):
+        fetches.note(("t", 0), at_s, at_s)
+        fetches.note(("once an hour", 0), 0, at_s * 3600)
+    assert [*fetches.list_repeats(100.0)] == []
+
+
+def test_refused_fetches_are_bounded() -> None:
+    fetches = RefusedFetches()
+    for at_s in range(2):
+        for partition in range(30):
+            fetches.note(("t", partition), 0, at_s)
+    assert {partition for (_, partition), _ in fetches.list_repeats(1.0)} == set(range(MOST_PARTITIONS))
+    fetches.note(("t", 99), 0, 100.0)
+    assert ("t", 99) in fetches and len(fetches) == MOST_PARTITIONS
 
 
 def test_a_row_without_a_field_is_refused() -> None:

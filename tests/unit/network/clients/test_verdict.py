@@ -61,10 +61,26 @@ def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> N
 @pytest.mark.parametrize("name", ["kafka-node", "unknown"])
 def test_who_uses_kafka_node_is_told_what_to_move_to(name: str) -> None:
     """Whose client id was his own was told to take a newer release, which there is not."""
-    software = Software(name, "0.10.1", is_guess=True)
-    advice = find_advice(judge_by_release([(ApiKey.FETCH, 2)], software), software)
+    software, asked = Software(name, "0.10.1", is_guess=True), [(ApiKey.API_VERSIONS, 0), (ApiKey.FETCH, 2)]
+    advice = find_advice(judge_by_release(asked, software), software, asked)
     assert "kafka-node" in advice
     assert "KafkaJS 2.x or confluent-kafka-javascript" in advice
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [(ApiKey.PRODUCE, 1)],
+        [(ApiKey.API_VERSIONS, 0), (ApiKey.FETCH, 3)],
+        [(ApiKey.API_VERSIONS, 1), (ApiKey.FETCH, 2)],
+    ],
+    ids=["Java 0.9", "Fetch 3", "ApiVersions 1"],
+)
+def test_who_cannot_be_kafka_node_is_not_told_about_it(asked: list[tuple[int, int]]) -> None:
+    """The operator of a Java 0.9 client was told what to use in place of kafka-node."""
+    advice = find_advice(judge_by_release(asked, UNSAID), UNSAID, asked)
+    assert "Kafka 2.1" in advice
+    assert "kafka-node" not in advice
 
 
 def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
