@@ -36,6 +36,7 @@ from ..config import BrokerSettings, Given, Layers, Origin, StartupSettings, loa
 from ..network.clock import Clock, LoopClock
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.directories.directory_check import check_cluster_directory
+from ..storage.directories.log_directory import make_log_directory
 from ..storage.directories.meta_properties import read_meta_properties
 from ..storage.files.files import Files
 from ..storage.metadata.cluster_state import StoredTopic
@@ -162,15 +163,15 @@ class BrokerCluster:
     # Life
 
     async def start(self) -> None:
-        """Returns when all brokers serve. Raises: OSError, DiskFault; none runs then."""
+        """Returns when all brokers serve. Raises: OSError, DiskFault, ConfigError; none runs then."""
         self.controller.clear_leaders_at_start()
         try:
             for node_id in self._members:
                 await self.start_broker(node_id)
+            await create_topics_of_settings(self._any_broker())
         except BaseException:
             await self.stop()
             raise
-        await create_topics_of_settings(self._any_broker())
         self._periodic.append(Periodic("sync of metadata", self.clock, self.sync_metadata, SECOND_MS))
         settings = self._any_broker().settings
         if settings.auto_leader_rebalance_enable:
@@ -452,7 +453,7 @@ def _find_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
 def _open_metadata_store(directory: Path, files: Files, clock: Clock, settings: BrokerSettings) -> MetadataStore:
     """Raises: DiskFault; ApiError when there are partitions but no metadata."""
     check_cluster_directory(files, files.absolute(str(directory)))
-    directory.mkdir(parents=True, exist_ok=True)
+    make_log_directory(files, str(directory))
     snapshot_bytes = settings.metadata_log_max_record_bytes_between_snapshots
     store = MetadataStore.open(files, [str(directory)], clock, snapshot_bytes=snapshot_bytes)
     if store.is_new and (found := sorted(directory.glob("broker-*/*-*/partition.metadata"))):

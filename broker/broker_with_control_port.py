@@ -90,7 +90,7 @@ class ControlledBroker:
     # Life
 
     async def start(self) -> None:
-        """Returns when clients are served. Raises: OSError, DiskFault."""
+        """Returns when clients are served. Raises: OSError, DiskFault; ConfigError, for topics that cannot be made."""
         await self._start_broker()
         await create_topics_of_settings(self.broker)
         wanted = self._settings.stepdown_control_listen

@@ -71,7 +71,7 @@ class ControlledCluster:
         return self.cluster.scram_credentials
 
     async def start(self) -> None:
-        """Returns when all brokers serve. Raises: OSError, DiskFault."""
+        """Returns when all brokers serve. Raises: OSError, DiskFault, ConfigError."""
         await self.cluster.start()
         if self._wanted_port is not None:
             self.control_address = HostPort(*await self._port.start(self._wanted_port.host, self._wanted_port.port))

@@ -85,8 +85,9 @@ class Core:
         """Called with each log line about groups, also with those that the log's limit leaves out; for tests."""
         self.on_refusal: Callable[[str], object] = lambda line: None
         """Called with a line for each peer whose login or TLS handshake fails; for tests."""
-        self.on_retention: Callable[[str], object] = lambda line: None
-        """Called with a line when retention has deleted records of a partition that this broker leads; for tests."""
+        self.on_due: Callable[[str], object] = lambda line: None
+        """Called with a line when retention has deleted records of a partition that this broker leads, and when a
+        transaction has timed out; for tests."""
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(
             self.clock,

@@ -62,6 +62,9 @@ NOT_NEEDED = {
 }
 """What Kafka's tools have an option for and commands here do without one."""
 
+EXAMPLES = {"delete-records": "stepdown delete-records orders --partition 0 --before 2"}
+"""A command that has all that it needs, by its name."""
+
 
 def explain_usage_error(fault: Any) -> str:
     """What follows the message of a usage error of Typer; "" where nothing is known that helps."""
@@ -73,6 +76,10 @@ def explain_usage_error(fault: Any) -> str:
         return _name_commands(message, context)
     if message.startswith("Got unexpected extra argument") and context.command_path.endswith("produce"):
         return ". Records are read from stdin, or from --file FILE."
+    if message.startswith("Got unexpected extra argument"):
+        return "" if any(each.param_type_name == "argument" for each in context.command.params) else ". It takes none."
+    if type(fault).__name__ == "MissingParameter" and context.info_name in EXAMPLES:
+        return f"For example: {EXAMPLES[context.info_name]}"
     asked = str(getattr(fault, "option_name", ""))
     said = _explain_option(asked, context) if asked else ""
     if said:

@@ -1,6 +1,7 @@
 """The exceptions of a client's methods."""
 
 import os
+import re
 import ssl
 from typing import Any, Final
 
@@ -78,7 +79,8 @@ class KafkaError(ClientError):
     def __init__(self, what: str, code: int, message: str | None = None) -> None:
         self.code, self.message = error_name(code), make_printable(message or "")
         text = describe_error(self.code, self.message)
-        super().__init__(f"{what}: {text}" if what else text, code_of(code))
+        is_said = not what or re.search(rf"(?<![\w.-]){re.escape(what)}(?![\w-])", self.message) is not None
+        super().__init__(text if is_said else f"{what}: {text}", code_of(code))
 
 
 def describe_error(code: str, message: str) -> str:

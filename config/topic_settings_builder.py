@@ -14,9 +14,9 @@ from .keys.key import MAX_LONG, Key
 from .keys.value_types import Value
 from .layered_values import Layers
 from .settings import TopicSettings
-from .similar_names import nearest
 from .sources.origin import NOWHERE, Given
 from .tables.all_keys import TOPIC_KEYS
+from .unknown_keys import nearest_key
 
 
 def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSettings:
@@ -32,7 +32,7 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
     for name, text in overrides.items():
         key = keys.get(name)
         if key is None:
-            problems.append(Problem(key=name, expected="no such topic setting", nearest=nearest(name, keys)))
+            problems.append(Problem(key=name, expected="no such topic setting", nearest=nearest_key(name, keys)))
             continue
         try:
             values[key.attribute] = key.value_of(text)

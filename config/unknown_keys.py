@@ -8,7 +8,7 @@ prefix, and so are keys of other releases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from .errors import Problem
 from .similar_names import nearest
@@ -144,6 +144,8 @@ OF_OTHER_RELEASES: Mapping[str, str] = {
 }
 """Keys of other releases of Kafka, with the release that has each."""
 
+UNITS = ("ms", "bytes")
+"""The ends of names that tell what a number counts."""
 
 OF_IMAGES: Mapping[str, str] = {"create.topics": "stepdown.topics (STEPDOWN_TOPICS=orders:3)"}
 """Keys that images of Kafka read from variables (KAFKA_CREATE_TOPICS), with what replaces each in stepdown."""
@@ -154,9 +156,26 @@ def is_foreign(name: str) -> bool:
     return name.startswith(FOREIGN_PREFIXES)
 
 
+def nearest_key(name: str, known: Collection[str]) -> str | None:
+    """The key that is meant by a misspelt name, or by one without its unit (`retention`)."""
+    with_unit = (f"{name}.{unit}" for unit in UNITS)
+    return next((each for each in with_unit if each in known), None) or nearest(name, known)
+
+
 def unknown_key_problem(name: str, origin: Origin = NOWHERE) -> Problem:
     """The problem of an unknown broker key."""
     if name in TOPIC_KEYS and TOPIC_KEYS[name].synonyms:
         expected = f"a setting of topics; the broker's default is {TOPIC_KEYS[name].synonyms[0]}"
         return Problem(key=name, expected=expected, origin=origin)
-    return Problem(key=name, expected="no such setting", origin=origin, nearest=nearest(name, BROKER_KEYS))
+    return Problem(
+        key=name,
+        expected="no such setting",
+        origin=origin,
+        nearest=nearest_key(name, BROKER_KEYS) or _nearest_of_topics(name),
+    )
+
+
+def _nearest_of_topics(name: str) -> str | None:
+    """The broker's default of the topic setting that a name resembles."""
+    like = nearest(name, TOPIC_KEYS)
+    return TOPIC_KEYS[like].synonyms[0] if like is not None and TOPIC_KEYS[like].synonyms else None

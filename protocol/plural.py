@@ -2,7 +2,8 @@
 
 from typing import Final
 
-UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
+MINUTE_MS: Final = 60_000
+UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", MINUTE_MS), ("s", 1000), ("ms", 1))
 
 
 def plural(count: int, noun: str) -> str:
@@ -19,3 +20,8 @@ def describe_duration(ms: int) -> str:
         if amount:
             parts.append(f"{amount} {unit}")
     return " ".join(parts) or "0 ms"
+
+
+def describe_elapsed(ms: int) -> str:
+    """As `describe_duration`, from a minute on without milliseconds."""
+    return describe_duration(ms if ms < MINUTE_MS else ms - ms % 1000)

@@ -403,8 +403,9 @@ class AsyncKafka(NameSuggestions):
 
         A member that starts at the latest offset may not have its position yet: `wait_for_consumers` also waits for it.
         """
-        if state not in STATES:
-            raise ValueError(f"a group is {', '.join(STATES)}, not {state!r}")
+        given, state = state, next((each for each in STATES if each.lower() == state.lower()), "")
+        if not state:
+            raise ValueError(f"a group is {', '.join(STATES)}, not {given!r}")
         wanted = state if members is None else f"{state} with {plural(members, 'member')}"
         return await self._wait_for(
             lambda: self.group(name),

@@ -4,7 +4,7 @@ class Clock(BlockingFront[AsyncClock]):
     pause = blocking(AsyncClock.pause)
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from re import search
@@ -18,6 +18,7 @@ A = TypeVar("A")
 P = ParamSpec("P")
 T = TypeVar("T")
 API_NAMES = frozenset(spec.name for spec in API.values())
+UNITS = {"milliseconds": "ms", "ms": "ms", "seconds": "s", "minutes": "m", "hours": "h", "days": "d", "weeks": "w"}
 HINT = ". This call held the event loop, and clients in it: await it, with running_async() or the fixture kafka_async"
 
 
@@ -64,6 +65,13 @@ def _suggest_argument(told: str, names: Sequence[str], args: Sequence[object]) -
     return f": say api={apis[0]!r}" if apis and "api" in names else ""
 
 
+def _suggest_time(names: Sequence[str], kwargs: Mapping[str, object]) -> str:
+    """The time that is meant by a unit that is given as an argument, as those of timedelta are."""
+    if names != ["by"]:
+        return ""
+    return next((f": say by='{value}{UNITS[name]}'" for name, value in kwargs.items() if name in UNITS), "")
+
+
 class BlockingFront(NameSuggestions, Generic[A]):
     """Runs coroutine methods of `awaited` in the loop of `thread`, while the caller waits."""
 
@@ -81,7 +89,8 @@ class BlockingFront(NameSuggestions, Generic[A]):
         except TypeError as wrong:
             told = str(wrong).replace(f"{type(self.awaited).__name__}.", f"{type(self).__name__}.")
             names = _names_of_arguments(method)
-            raise TypeError(f"{told}; it takes {', '.join(names)}{_suggest_argument(told, names, args)}") from None
+            meant = _suggest_time(names, kwargs) or _suggest_argument(told, names, args)
+            raise TypeError(f"{told}; it takes {', '.join(names)}{meant}") from None
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         __tracebackhide__ = True

@@ -4,7 +4,8 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -133,7 +134,8 @@ class OwnBrokers:
             access = self._make_superuser()
             config = self._config if access is None else access.broker_settings(self._config)
             self._brokers = made = self._make_brokers(str(log_dir), config)
-            await made.start()
+            with _named_as_in_tests():
+                await made.start()
             if access is not None and access.listener.has_sasl:
                 made.scram_credentials.set_passwords(tuple(access.listener.users.items()))
             control = LocalControl(made.control, asyncio.get_running_loop())
@@ -146,10 +148,8 @@ class OwnBrokers:
         return self._kafka
 
     def _make_brokers(self, log_dir: str, config: Mapping[str, str]) -> Brokers:
-        try:
+        with _named_as_in_tests():
             return make_brokers(log_dir, brokers=self._number, racks=self._racks, config=config, seed=self._seed)
-        except ConfigError as wrong:
-            raise ConfigError(map(_as_the_test_names_it, wrong.problems)) from None
 
     async def end(self) -> None:
         """Stops the brokers and removes their files; to be called in the loop of `begin`."""
@@ -208,6 +208,15 @@ def check_option_names(options: Iterable[str]) -> None:
     for name in options:
         if name not in known:
             raise TypeError(f"running takes {', '.join(known)}, not {name}{suggest(name, known)}")
+
+
+@contextmanager
+def _named_as_in_tests() -> Iterator[None]:
+    """Gives the problems of a ConfigError the names that the test used."""
+    try:
+        yield
+    except ConfigError as wrong:
+        raise ConfigError(map(_as_the_test_names_it, wrong.problems)) from None
 
 
 def _as_the_test_names_it(problem: Problem) -> Problem:

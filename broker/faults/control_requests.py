@@ -71,7 +71,7 @@ class Control:
         )
         services.interceptors.append(injector)
         services.control = self
-        services.on_retention = self.log_event
+        services.on_due = self.log_event
         services.on_group_line = partial(self.log_event, event="group")
         services.on_refusal = partial(self._log_refusal, services.cluster.node_id)
         disk.failing = partial(self._fire_disk_fault, services.cluster.node_id)
@@ -140,8 +140,8 @@ class Control:
             get(path="requests", what="Lists the requests of clients, with their answers.", act=self._list_requests),
             get(
                 path="events",
-                what="Lists requests, faults, moves of the clock, deletions by retention, elections, refused logins"
-                " and changes of groups.",
+                what="Lists requests, faults, moves of the clock, deletions by retention, transactions that time out,"
+                " elections, refused logins and changes of groups.",
                 act=self._list_events,
             ),
             get(

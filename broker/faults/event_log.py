@@ -3,16 +3,17 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.messages.join_group import JoinGroupRequest
-from ...protocol.messages.list_offsets import ListOffsetsResponse
+from ...protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ...protocol.messages.produce import ProduceRequest
 from ...protocol.messages.sync_group import SyncGroupRequest
-from ...protocol.plural import describe_duration
+from ...protocol.plural import MINUTE_MS, describe_duration
 
 MOST_EVENTS = 100_000
 MOST_LINES = 30
@@ -25,6 +26,9 @@ REFUSAL = "refusal"
 USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
 """Requests that clients repeat; they are shown only if an error or a fault came of them."""
 MOST_OFFSETS = 3
+DAY_S = 86_400
+SPECIAL_TIMESTAMPS = {-1: "latest", -2: "earliest", -3: "largest timestamp", -4: "earliest local", -5: "latest tiered"}
+"""What ListOffsets asks for by numbers that are no times."""
 NOT_YET = "not answered yet"
 NO_LOGIN = "this listener asks for no login: @pytest.mark.kafka(security=…), or a client without SASL"
 NO_CONSUMER_PROTOCOL = "KIP-848 is off here: act_as='4.0', or group.coordinator.rebalance.protocols"
@@ -118,7 +122,9 @@ def time_line(events: Iterable[Event]) -> list[str]:
     runs = _join_pairs(_group_equal(shown))
     kept = _choose_runs(runs)
     left_out = len(runs) - len(kept)
-    lines = [_format_line(same, last_ms) for same in kept]
+    times = [_format_time(same[0].at_ms - last_ms) for same in kept]
+    width = max(map(len, times))
+    lines = [f"{time:>{width}}  {_format_run(same)}" for time, same in zip(times, kept, strict=True)]
     return ([f"({left_out} more lines: kafka.requests.lines(), or GET /events, has all)"] if left_out else []) + lines
 
 
@@ -176,11 +182,19 @@ def _choose_runs(runs: list[list[Event]]) -> list[list[Event]]:
     return [runs[at] for at in sorted(others + went_well)]
 
 
-def _format_line(same: list[Event], last_ms: int) -> str:
+def _format_time(ms: int) -> str:
+    """Such as "-0.351 s", and from a minute on "-0:01:10" or "-8 d 0:00:11"."""
+    if abs(ms) < MINUTE_MS:
+        return f"{ms / 1000:9.3f} s"
+    days, rest_s = divmod(abs(ms) // 1000, DAY_S)
+    return f"{'-' if ms < 0 else ''}{f'{days} d ' if days else ''}{timedelta(seconds=rest_s)}"
+
+
+def _format_run(same: list[Event]) -> str:
     more = f" ({len(same)} times)" if len(same) > 1 else ""
     line = same[0].line
     cut = line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"
-    return f"{(same[0].at_ms - last_ms) / 1000:9.3f} s  {cut}{more}"
+    return f"{cut}{more}"
 
 
 def describe_wait(request: Any) -> str:
@@ -197,18 +211,32 @@ def describe_wait(request: Any) -> str:
     return NOT_YET
 
 
-def describe_answer(key: ApiKey, response: Any | None) -> str:
+def describe_answer(key: ApiKey, request: Any, response: Any | None) -> str:
     """A note on a response, "" where its error codes tell all."""
-    if isinstance(response, ListOffsetsResponse):
-        return _describe_offsets(response)
+    if isinstance(request, ListOffsetsRequest) and isinstance(response, ListOffsetsResponse):
+        return _describe_offsets(request, response)
     return NOTES.get((key, getattr(response, "error_code", ErrorCode.NONE)), "")
 
 
-def _describe_offsets(response: ListOffsetsResponse) -> str:
+def _describe_offsets(request: ListOffsetsRequest, response: ListOffsetsResponse) -> str:
+    asked = {
+        (topic.name, each.partition_index): each.timestamp for topic in request.topics for each in topic.partitions
+    }
     found = [
-        f"{topic.name}-{each.partition_index} at {(each.old_style_offsets or [each.offset])[0]}"
+        f"{topic.name}-{each.partition_index} {_describe_asked_time(asked.get((topic.name, each.partition_index), 0))}"
+        f" at {(each.old_style_offsets or [each.offset])[0]}"
         for topic in response.topics
         for each in topic.partitions
         if not each.error_code
     ]
     return ", ".join([*found[:MOST_OFFSETS], "…"] if len(found) > MOST_OFFSETS else found)
+
+
+def _describe_asked_time(timestamp: int) -> str:
+    """Such as "latest", or "from 2027-06-30T12:00:00.000Z"."""
+    if timestamp < 0:
+        return SPECIAL_TIMESTAMPS.get(timestamp, str(timestamp))
+    try:
+        return f"from {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec='milliseconds')[:-6]}Z"
+    except (OverflowError, ValueError):  # a time that no calendar of Python has
+        return f"from {timestamp} ms"

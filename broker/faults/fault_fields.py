@@ -14,8 +14,10 @@ from .kinds import KINDS
 BASE: Final = {each.name: each.default for each in fields(Fault)}
 NAMES_OF_VALUES: Final = {
     "api": tuple(spec.name for spec in API.values()),
-    "code": tuple(code.name for code in ErrorCode),
+    "code": tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
 }
+
+LIBRDKAFKA: Final = "; that is an error of librdkafka, made in the client: use black_hole or delay"
 
 
 class WrongFault(ValueError):
@@ -100,8 +102,19 @@ def suggest_value(field: str, value: Any) -> str:
     """Suggests an API or an error code for a wrong name, which may be the beginning of one."""
     if field != "api" and isinstance(value, str) and value in NAMES_OF_VALUES["api"]:
         return f"; say api={value!r}"
+    if field == "code" and _is_of_librdkafka(value):
+        return LIBRDKAFKA
     if field not in NAMES_OF_VALUES or not isinstance(value, str):
         return ""
     known = NAMES_OF_VALUES[field]
     longer = next((each for each in known if value and each.startswith(value)), "")
     return f"; did you mean {longer}?" if longer else suggest(value, known)
+
+
+def _is_of_librdkafka(code: Any) -> bool:
+    """Whether it is one of librdkafka's own errors, such as `_MSG_TIMED_OUT` or -192."""
+    return (
+        code.startswith("_")
+        if isinstance(code, str)
+        else isinstance(code, int) and code < ErrorCode.UNKNOWN_SERVER_ERROR
+    )

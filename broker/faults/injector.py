@@ -75,7 +75,7 @@ class Injector(Interceptor):
         if request.event is not None:
             request.event.pending = ""
             request.event.answer = [error_name(code) for code in sorted(error_codes_in(response))] if response else []
-            request.event.note = describe_answer(call.key, response)
+            request.event.note = describe_answer(call.key, call.request, response)
         self._contents.fetched.note_answer(call.key, call.request, response)
         if response is None:
             del self._passing[id(call)]

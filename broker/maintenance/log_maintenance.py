@@ -53,13 +53,14 @@ async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) ->
     if not core.first_deletion_delay.may_delete(partition, describe):
         return
     start = partition.log.log_start_offset
+    why = partition.log.explain_due_deletion(now_ms, high_watermark) if core.control is not None else ""
     while partition.log.fault is None:
         if partition.log.delete_old_segments(now_ms, high_watermark, most=SEGMENTS_A_STEP) < SEGMENTS_A_STEP:
             break
         await turn.next()
     end = partition.log.log_start_offset
     if end > start and partition.leader_id == core.cluster.node_id:
-        core.on_retention(f"{partition.log.name}: retention deleted records {start} to {end - 1}")
+        core.on_due(f"{partition.log.name}: retention deleted records {start} to {end - 1}: {why}")
 
 
 class LogMaintenance:

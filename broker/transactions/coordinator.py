@@ -15,6 +15,7 @@ from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.sasl.mechanism import quote_for_log
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.plural import describe_duration, describe_elapsed
 from ...storage.producers.producer_states import highest_producer_id
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
@@ -321,8 +322,13 @@ class TransactionCoordinator:
         name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
         line = f"the transaction of {quote_for_log(name)} is open for more than {timeout_ms} ms and is aborted"
         self._lines.log_info(log, name[:KEY_CHARACTERS], line)
+        open_ms = self._core.clock.now_ms() - transaction.now.start_ms
         await self._fence_and_abort(transaction)
         self._core.metrics.transactions_timed_out.add()
+        self._core.on_due(
+            f"transaction {quote_for_log(name)}: open for {describe_elapsed(open_ms)}, "
+            f"its timeout is {describe_duration(timeout_ms)}: aborted"
+        )
 
     async def remove_expired_ids(self) -> None:
         """Forgets ids that were not used for `transactional.id.expiration.ms`."""

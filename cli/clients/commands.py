@@ -65,7 +65,8 @@ def clients_command(
     if http is None and request_log is None:
         raise CommandFailure(
             "expected --http or --from-request-log: which clients?",
-            "--http HOST:PORT asks a running stepdown, --from-request-log FILE reads the log of an Apache Kafka.",
+            "--http HOST:PORT, or the variable STEPDOWN_HTTP, asks a running stepdown, "
+            "--from-request-log FILE reads the log of an Apache Kafka.",
             EXIT_BAD_USAGE,
         )
     if http is not None and request_log is not None:

@@ -93,7 +93,8 @@ def _parse_offset(text: str) -> int:
     if text == END:
         return HIGH_WATERMARK
     if not (text.isascii() and text.isdigit()) or int(text) >= 1 << 63:
-        raise CommandFailure(f"--before: expected an offset or {END}, found {text!r}", "", EXIT_BAD_USAGE)
+        hint = f"What Kafka's own tool calls -1 is --before {END} here." if text == "-1" else ""
+        raise CommandFailure(f"--before: expected an offset or {END}, found {text!r}", hint, EXIT_BAD_USAGE)
     return int(text)
 
 

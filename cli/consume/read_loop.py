@@ -13,7 +13,7 @@ from ...client.operations.partition_leaders import PartitionLeaders
 from ...protocol.plural import plural
 from ..support.command_client import CommandClient, is_broken_connection
 from ..support.failures import CommandFailure
-from ..support.standard_streams import print_error
+from ..support.standard_streams import print_error, raise_if_reader_has_gone
 from ..support.stop_signals import SignalStop, StopSignals
 from .fetcher import Fetcher
 from .group_membership import GroupMembership
@@ -89,6 +89,7 @@ class _ReadLoop:
     def read(self, membership: GroupMembership | None) -> None:
         """Reads until the end, or until the member has to join again; then commits what was printed."""
         while not (self._fetcher.is_done or self._is_stopped):
+            raise_if_reader_has_gone(self._output)
             with suppress(SignalStop), self.suppress_lost_broker():
                 self._fetch_and_print()
                 self._note_broker_answers()

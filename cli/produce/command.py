@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client_by_properties
 from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.completion_values import complete_topics
@@ -21,6 +22,7 @@ from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import parse_name_value_pairs
 from ..support.progress import show_progress
 from ..support.record_formats import AsFormat, parse_record_format
+from ..support.standard_streams import print_error
 from ..support.stop_signals import StopSignals
 
 if TYPE_CHECKING:
@@ -222,13 +224,15 @@ async def _produce(options: ProduceOptions) -> int | None:
             writing = asyncio.ensure_future(_write_all(writer, options))
             awaited: set[asyncio.Future[Any]] = {writing, stop}
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-            if writing.done():
-                writing.result()
-                return None
-            writing.cancel()
-            client.interrupt()
-            writer.shorten_timeouts()
-            return stop.result()
+            if not writing.done():
+                writing.cancel()
+                client.interrupt()
+                writer.shorten_timeouts()
+                return stop.result()
+            writing.result()
+    if options.files and sys.stderr.isatty():
+        print_error(f"{plural(writer.written, 'record')} written: each file is one, whatever lines it has")
+    return None
 
 
 async def _write_all(writer: RecordWriter, options: ProduceOptions) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from ...broker.broker import Broker
 from ...broker.topics_at_start import create_topics_of_settings
-from ...config import BrokerSettings, Given, Origin, StartupSettings, load
+from ...config import BrokerSettings, ConfigError, Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, memory_limit_bytes, shrink_budgets_to_limit
 from ...network.clock import LoopClock
-from ..support.failures import EXIT_FAILED
+from ...storage.directories.log_directory import CannotCreateDirectory
+from ..support.failures import EXIT_FAILED, CommandFailure
 from ..support.process_resources import (
     allow_open_files,
     collect_garbage_seldom,
@@ -71,9 +72,12 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     allow_open_files()
     make_malloc_return_memory()
     shorten_switch_interval()
-    if options.brokers > 1:
-        return run_in_loop(_run_cluster(options, loaded, environ, new))
-    return run_in_loop(_run_broker(loaded, options, new))
+    try:
+        if options.brokers > 1:
+            return run_in_loop(_run_cluster(options, loaded, environ, new))
+        return run_in_loop(_run_broker(loaded, options, new))
+    except CannotCreateDirectory as fault:
+        raise CommandFailure(str(fault), "Name one that this user can create with --log-dir DIR.") from fault
 
 
 def _check_before_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
@@ -168,9 +172,13 @@ async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: froz
     broker = _make_broker(loaded, options)
     if isinstance(broker, Broker):  # with a control port the process goes on: a test starts the broker again
         broker.on_failed = stopping.set
-    await broker.start()
-    if isinstance(broker, Broker):
-        await create_topics_of_settings(broker)
+    try:
+        await broker.start()
+        if isinstance(broker, Broker):
+            await create_topics_of_settings(broker)
+    except ConfigError:
+        await broker.stop()
+        raise
     if options.users:
         broker.scram_credentials.set_passwords(options.users)
     collect_garbage_seldom()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ...protocol.plural import plural
 from .escape_sequences import escape_control_characters
 from .failures import raise_failures
 
@@ -35,10 +36,15 @@ def print_outcomes(
     else:
         for each in outcomes:
             if each not in failed:
-                typer.echo(f"{escape_control_characters(each.name)}: {'is there already' if each.failed else done}")
+                told = "is there already" if each.failed else f"{done}{_describe_partitions(each)}"
+                typer.echo(f"{escape_control_characters(each.name)}: {told}")
     raise_failed_outcomes(failed, hints)
 
 
 def raise_failed_outcomes(outcomes: Sequence[Outcome], hints: Mapping[str, str]) -> None:
     """Raises CommandFailure if one of them failed. `hints`: the next step by error code."""
     raise_failures([(each.name, each.error, each.message) for each in outcomes if each.failed], hints)
+
+
+def _describe_partitions(outcome: Outcome) -> str:
+    return "" if outcome.partitions is None else f", {plural(outcome.partitions, 'partition')}"

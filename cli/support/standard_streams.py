@@ -11,8 +11,12 @@ In each case no file or socket that is opened later may get the number.
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import sys
+from contextlib import suppress
+from typing import BinaryIO
 
 _FLAGS_WHEN_CLOSED = (os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)
 
@@ -36,6 +40,15 @@ def flush_output() -> OSError | None:
     except OSError as fault:
         return fault
     return None
+
+
+def raise_if_reader_has_gone(output: BinaryIO) -> None:
+    """Raises: BrokenPipeError if the output is a pipe that nobody reads any more; else only a write tells."""
+    waiting = select.poll()
+    with suppress(OSError):  # a stream in memory has no descriptor
+        waiting.register(output.fileno(), 0)
+    if any(event & (select.POLLERR | select.POLLHUP) for _, event in waiting.poll(0)):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def discard_output() -> None:

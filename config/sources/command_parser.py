@@ -14,6 +14,8 @@ from ..similar_names import nearest
 NAME = re.compile(r"[\[@-]?(?!PLAINTEXT|SSL)[A-Z][A-Z_=:.]*[\].]*")
 """Matches a placeholder in a metavar, such as OFFSET, in contrast to a literal value."""
 
+BAD_USAGE = 2
+
 
 def list_metavar_values(metavar: str) -> list[str]:
     """The literal values in a metavar such as `all|0|1`; none for a placeholder such as OFFSET."""
@@ -47,10 +49,10 @@ class CommandParser(argparse.ArgumentParser):
         """Prints the error, with the known option that is similar to an unknown one. Raises: SystemExit."""
         word = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
         known = (name for each in self._actions if each.help != argparse.SUPPRESS for name in each.option_strings)
-        if told := self._no_options.get(word.replace(".", "-")):
-            super().error(told)
+        told = self._no_options.get(word.replace(".", "-"))
         near = nearest(word, known) if word.startswith("--") else None
-        super().error(f"{message}; did you mean {near}?" if near else message)
+        message = told or (f"{message}; did you mean {near}?" if near else message)
+        self.exit(BAD_USAGE, f"{self.prog}: error: {message}\nTry '{self.prog} --help' for help.\n")
 
     def list_next(self, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
         """Yields completions of `begin` after `words`, with their help; none where a file or any text may follow."""

@@ -40,6 +40,18 @@ class DirectoryInUse(DiskFault):
     """Another broker has locked the directory."""
 
 
+class CannotCreateDirectory(DiskFault):
+    """The directory is missing, and cannot be created."""
+
+
+def make_log_directory(files: Files, path: str) -> None:
+    """Makes the directory if it is missing. Raises: CannotCreateDirectory."""
+    try:
+        files.make_directory(path)
+    except DiskFault as fault:
+        raise CannotCreateDirectory(f"cannot create the log directory {fault}") from fault
+
+
 def check_no_broker_uses(files: Files, path: str) -> None:
     """Raises: DirectoryInUse, NotALogDirectory, DiskFault. Nothing is written; the directory may be missing."""
     if files.exists(path):
@@ -70,7 +82,7 @@ class LogDirectory:
         if files.exists(path):
             check_is_log_directory(files, files.absolute(path))
             warn_of_foreign_files(files, files.absolute(path))
-        files.make_directory(path)
+        make_log_directory(files, path)
         self.path = files.absolute(path)
         self._lock = lock = _lock(files, self.path)
         self._writing = Lock()

@@ -308,6 +308,10 @@ class Log(LogReading):
         reasons = retention.reasons_to_delete(self, now_ms, high_watermark)
         return list(retention.describe_deletion(self, reasons))
 
+    def explain_due_deletion(self, now_ms: int, high_watermark: int) -> str:
+        """Returns why `delete_old_segments` would delete records now, for people; "" where it would not."""
+        return retention.explain_deletion(self, now_ms, high_watermark)
+
     def delete_old_segments(self, now_ms: int, high_watermark: int | None = None, *, most: int | None = None) -> int:
         """Deletes the oldest segments that retention allows, at most `most`, and returns how many.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from ...protocol.plural import plural
+from ...protocol.plural import describe_duration, describe_elapsed, plural
 from .log_config import LogConfig
 from .segment import Segment
 from .segments import Segments
@@ -55,6 +55,16 @@ def describe_deletion(log: LogForRetention, reasons: Sequence[str]) -> Iterator[
         size_bytes = sum(segment.size for segment in segments)
         yield f"offsets {segments[0].base_offset} to {last}, {plural(count, 'segment')} of {size_bytes} bytes: {reason}"
         at += count
+
+
+def explain_deletion(log: LogForRetention, now_ms: int, high_watermark: int) -> str:
+    """Why the last of the segments that are due is deleted, for people; "" where none is due."""
+    reasons = reasons_to_delete(log, now_ms, high_watermark)
+    if not reasons or not reasons[-1].startswith("retention.ms"):
+        return reasons[-1] if reasons else ""
+    age = describe_elapsed(now_ms - log.segments[len(reasons) - 1].largest_timestamp())
+    limit = describe_duration(log.config.retention_ms)
+    return f"the newest timestamp is {age} before the brokers' time; retention.ms is {limit}"
 
 
 def _count_deletable(

@@ -1,9 +1,11 @@
 """Values of settings, as a test gives them, in the form in which Kafka writes them."""
 
-from contextlib import suppress
 from datetime import timedelta
+from re import fullmatch
 
 from ...broker.faults.field_parsers import parse_duration_ms
+from ...config.errors import ConfigError, Problem
+from ...config.sources.origin import Origin
 
 
 def as_text(value: object) -> str:
@@ -14,8 +16,16 @@ def as_text(value: object) -> str:
 
 
 def as_config_value(name: str, value: object) -> str:
-    """The value of a setting as Kafka writes it; one in milliseconds may be a time, such as 1h."""
+    """The value of a setting as Kafka writes it; one in milliseconds may be a time, such as 1h.
+
+    Raises: ConfigError for a wrong time. What numbers a setting takes is for the broker to say.
+    """
+    text = as_text(value)
     is_time = isinstance(value, str | timedelta) and name.endswith(".ms")
-    with suppress(ValueError):  # the setting itself says what it expects
-        return str(parse_duration_ms(value)) if is_time else as_text(value)
-    return as_text(value)
+    if not is_time or fullmatch(r"\s*[+-]?[0-9]+\s*", text):
+        return text
+    try:
+        return str(parse_duration_ms(value))
+    except ValueError as expected:
+        problem = Problem(key=name, expected=f"expected {expected}", found=text, origin=Origin("config"))
+        raise ConfigError([problem]) from None

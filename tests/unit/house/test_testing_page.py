@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from stepdown import testing
 from stepdown.broker.handlers import SERVED
+from stepdown.testing.scenarios.steps import EXPECTATIONS, STEPS
 from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS
 from support.clients_python import PYTHON_CLIENTS
 from support.messages import messages
@@ -40,6 +41,13 @@ def test_every_exception_of_testing_is_in_the_table() -> None:
     exceptions = [each.__name__ for each in offered if isinstance(each, type) and issubclass(each, Exception)]
     assert len(exceptions) == 4
     assert [name for name in exceptions if not re.search(rf"^\| `{name}`.* \| .+ \| .+ \|$", page, re.M)] == []
+
+
+def test_every_step_of_a_scenario_is_on_the_page() -> None:
+    """The page sent its reader to the source code."""
+    page = (ROOT / "docs" / "testing-with-stepdown.md").read_text()
+    rows = " ".join(re.findall(r"^\| (`.*?) \|", page[page.index("## Scenarios") :], re.M))
+    assert {*STEPS, *EXPECTATIONS} - {*re.findall(r"`(\w+)`", rows)} == set()
 
 
 def test_what_a_page_shows_to_be_run_is_run_by_a_test() -> None:

@@ -1,6 +1,7 @@
 """What a failed test shows of clients that come to nothing: the reason, not thirty lines of it."""
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -14,6 +15,7 @@ from stepdown.protocol.messages.sync_group import SyncGroupRequest
 from stepdown.testing import AsyncKafka, Kafka, running
 from support.client import RawClient
 from support.deadline import DEADLINE_S
+from support.transactions import TransactionalClient
 
 FETCH = FetchRequest(
     max_wait_ms=90_000,
@@ -74,15 +76,20 @@ def test_a_clock_that_stands_is_told_last() -> None:
 
 
 def test_the_offset_that_was_answered_is_shown() -> None:
-    """ListOffsets was "ok", whatever offset the consumer began at."""
+    """ListOffsets was "ok", whatever offset the consumer began at; then with it, but not with what was asked for."""
     with running(topics={"orders": 1}) as kafka:
         kafka.produce("orders", "x", "y")
         confluent = pytest.importorskip("confluent_kafka")
         consumer = confluent.Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "g"})
         assert consumer.get_watermark_offsets(confluent.TopicPartition("orders", 0), timeout=DEADLINE_S) == (0, 2)
+        consumer.offsets_for_times([confluent.TopicPartition("orders", 0, 1_700_000_000_123)], timeout=DEADLINE_S)
         consumer.close()
-        lines = [request.line for request in kafka.requests.of("ListOffsets")]
-        assert any(line.endswith("ok (orders-0 at 2)") for line in lines), lines
+        notes = {request.line.partition(": ok ")[2] for request in kafka.requests.of("ListOffsets")}
+        assert notes >= {
+            "(orders-0 earliest at 0)",
+            "(orders-0 latest at 2)",
+            "(orders-0 from 2023-11-14T22:13:20.123Z at 0)",
+        }
 
 
 def test_a_group_of_the_new_protocol_is_told_what_it_needs() -> None:
@@ -177,3 +184,27 @@ def test_only_the_leader_tells_of_a_deletion() -> None:
         assert [line for line in kafka.requests.lines() if "retention" in line] == [
             "orders-0: retention deleted records 0 to 4"
         ]
+
+
+async def test_a_transaction_that_times_out_is_there() -> None:
+    """The transaction was gone after a move of the clock, and nothing said why."""
+    async with running(topics={"orders": 1}) as kafka, _client_of(kafka) as client:
+        producer = TransactionalClient(client)
+        await producer.init()
+        await producer.add("orders", 0)
+        await kafka.clock.advance("80s")
+        (told,) = [line for line in await _await_last_lines(kafka) if "transaction 't'" in line]
+        assert re.search(r"transaction 't': open for 1 min \d+ s, its timeout is 1 min: aborted$", told)
+
+
+async def test_a_deletion_by_retention_says_why() -> None:
+    """It said what was deleted, and neither how old that was nor what the limit is."""
+    async with running(topics={"orders": 1}, config={"log.retention.ms": "7d"}) as kafka:
+        await kafka.produce("orders", b"paid", timestamp=await kafka.clock.now_ms() - 86_400_000)
+        await kafka.clock.advance("6d")
+        told = r"retention deleted records 0 to 0: the newest timestamp is 7 d.* before the brokers' time; .* is 7 d$"
+        assert any(re.search(told, line) for line in await _await_last_lines(kafka))
+
+
+async def _await_last_lines(kafka: AsyncKafka) -> list[str]:
+    return list((await kafka.control.ask("GET", "events/last"))["lines"])

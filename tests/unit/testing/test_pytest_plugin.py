@@ -105,8 +105,12 @@ WRONG_MARKERS = {
     "http='yes'": "http is True or False, not 'yes'",
     "config={'num.partition': 1}": "config: num.partition: no such setting; did you mean num.partitions?",
     "brokers=2, config={'num.partition': 1}": "config: num.partition: no such setting; did you mean num.partitions?",
-    "config={'log.retention.ms': 'soon'}": "config: log.retention.ms: expected a 64-bit integer of at least 1, or "
-    "-1 for no limit, found 'soon'",
+    "config={'log.retention.ms': '7 days'}": "config: log.retention.ms: expected a time such as 45s, 500ms or 1h30m "
+    "(of ms, s, m, h, d, w), or a number of milliseconds, found '7 days'",
+    "topics={'orders': 0}": "topics: topic orders cannot be made: at least 1 partition expected, or -1 for the default "
+    "number, found 0",
+    "brokers=2, topics={'a.b': 1, 'a_b': 1}": "topics: topic a_b cannot be made: topic 'a_b' has the same name in "
+    "metrics as the existing topic 'a.b'",
 }
 """The arguments, and what is said of them."""
 

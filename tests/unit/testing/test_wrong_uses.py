@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from stepdown.broker.faults.field_parsers import OTHER_CODES
+from stepdown.config import ConfigError
 from stepdown.protocol.errors import ErrorCode
 from stepdown.testing import Kafka, running
 from stepdown.testing.control_client import ControlFailed
@@ -48,6 +49,15 @@ WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
         lambda kafka: kafka.clock.advance(0.5),
         "by: expected a whole number of milliseconds, or .* such as 0.5s, found 0.5",
     ),  # type: ignore[arg-type]
+    (lambda kafka: kafka.clock.advance(seconds=46), r"^Clock.advance\(\) got .* it takes by: say by='46s'$"),  # type: ignore[call-arg]
+    (
+        lambda kafka: kafka.create_topic("week", config={"retention.ms": "7days"}),
+        r"^config: retention.ms: expected a time such as 45s, .* found '7days'$",
+    ),
+    (lambda kafka: kafka.create_topic("week", config={"retention": "1h"}), "; did you mean retention.ms?"),
+    (lambda kafka: kafka.faults.error("Produce", "NONE"), "or 6, found 'NONE'$"),
+    (lambda kafka: kafka.faults.error("Produce", "_MSG_TIMED_OUT"), "of librdkafka, made in the client: use black_ho"),
+    (lambda kafka: kafka.faults.error("Produce", -192), "of librdkafka, made in the client: use black_hole or delay"),
     (lambda kafka: kafka.clock.advance("-1s"), "by: expected a time that is not negative, found '-1s'"),
     (
         lambda kafka: kafka.clock.advance("1y"),
@@ -132,7 +142,7 @@ def test_a_setting_is_given_as_python_has_it() -> None:
     assert as_config_value("group.coordinator.rebalance.protocols", ["classic", "consumer"]) == "classic,consumer"
     assert as_config_value("log.retention.ms", "1h") == "3600000"
     assert as_config_value("log.retention.ms", timedelta(hours=1)) == "3600000"
-    assert as_config_value("log.retention.ms", -1) == "-1" and as_config_value("log.retention.ms", "soon") == "soon"
+    assert as_config_value("log.retention.ms", -1) == "-1" and as_config_value("log.retention.ms", "-2") == "-2"
     assert as_config_value("log.retention.hours", 1) == "1" and as_config_value("x", True) == "true"
 
 
@@ -160,3 +170,16 @@ def test_a_failure_is_one_traceback(act: Callable[[Kafka], object]) -> None:
     with running(topics={"orders": 1}) as kafka, pytest.raises(AssertionError) as told:
         act(kafka)
     assert told.value.__suppress_context__ or told.value.__context__ is None
+
+
+def test_a_state_of_a_group_is_taken_in_any_case() -> None:
+    """ "dead" was no state of a group, beside "Dead"."""
+    with running() as kafka:
+        assert kafka.wait_for_group("nobody", "dead").state == "Dead"
+
+
+async def test_topics_that_cannot_be_made_end_the_start() -> None:
+    """The topic was missing, one line of the log said so, and the producer made another one in its place."""
+    with pytest.raises(ConfigError, match=r"^topics: topic orders cannot be made: at least 1 partition expected"):
+        async with running(topics={"orders": 0}):
+            pass

@@ -46,6 +46,16 @@ def test_times_count_back_from_the_last_event() -> None:
     ]
 
 
+def test_times_from_a_minute_on_are_as_people_read_them() -> None:
+    """After a long move of the clock they were -691211.127 s."""
+    moved = other(691_211_127, "the clock moves on by 8 d")
+    assert time_line([other(0, "begin"), other(691_211_126 - 70_000, "x"), moved]) == [
+        "-8 d 0:00:11  begin",
+        "    -0:01:10  x",
+        "     0.000 s  the clock moves on by 8 d",
+    ]
+
+
 def test_of_tests_that_share_a_broker_the_last_one_is_shown() -> None:
     """Lines of the test before came first, and were all that a short test showed."""
     events = [other(1, "of the first"), other(2, END_OF_TEST), other(3, "of the second")]

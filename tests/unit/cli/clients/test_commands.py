@@ -116,7 +116,7 @@ async def test_the_password_of_the_page_is_given(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "expected --http or --from-request-log: which clients?"),
+        ((), "which clients?\n  --http HOST:PORT, or the variable STEPDOWN_HTTP, asks a running stepdown"),
         (("--http", "127.0.0.1:1", "--from-request-log", "x"), "expected --http or --from-request-log, found both"),
         (("--http", "127.0.0.1:1", "--json", "--csv"), "expected --json or --csv, found both"),
         (("--from-request-log", "/nowhere"), "No such file"),

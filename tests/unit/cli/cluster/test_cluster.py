@@ -70,6 +70,9 @@ async def test_offsets_are_shown_and_records_deleted(run: Stepdown) -> None:
     [
         (("offsets", "nope"), 1, "topic nope: there is no such topic or partition (UNKNOWN_TOPIC_OR_PARTITION)"),
         (("delete-records", "t", "--before", "x"), 2, "expected an offset or end"),
+        (("delete-records", "t", "--before", "-1"), 2, "found '-1'\n  What Kafka's own tool calls -1 is --before end"),
+        (("delete-records", "t:0:2"), 2, "For example: stepdown delete-records orders --partition 0 --before 2"),
+        (("cluster", "describe"), 2, "unexpected extra argument(s) (describe). It takes none."),
         (
             ("delete-records", "t", "--before", "9", "-p", "0"),
             1,

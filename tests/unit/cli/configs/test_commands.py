@@ -108,7 +108,7 @@ async def test_quotas_of_users_clients_and_addresses_are_set_shown_and_deleted(r
         (("describe", "user=a", "user=b"), 2, "user: expected once"),
         (("describe", "user="), 2, "user: expected once, with one name"),
         (("describe", "broker=x"), 2, "expected the id of a broker, found 'x'"),
-        (("describe", "topic=none"), 1, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (("describe", "topic=none"), 1, "stepdown: there is no topic none (UNKNOWN_TOPIC_OR_PARTITION)"),
         (("alter", "topic=t"), 2, "nothing to alter"),
         (("alter", "topic=t", "-c", "retention.ms"), 2, "expected NAME=VALUE"),
         (("alter", "topic=t", "-c", "retention.ms=soon"), 1, "INVALID_CONFIG"),

@@ -14,6 +14,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from support.cli_steps import Stepdown, commands_for
 from support.command import run_command
+from support.deadline import DEADLINE_S
 from support.fetching import connect
 from support.running import running_broker
 from support.transactions import SETTINGS, TransactionalClient
@@ -156,6 +157,18 @@ async def test_a_reader_that_went_away_ends_it_without_a_word(broker: Broker) ->
     reader = await process(broker, "t", "-e", stdout=write_end)
     os.close(write_end)
     _, errors = await reader.communicate()
+    assert (reader.returncode, errors) == (1, b"")
+
+
+@pytest.mark.usefixtures("run")
+async def test_a_reader_that_goes_away_ends_it_without_another_record(broker: Broker) -> None:
+    """`consume … | head -1` went on until the next record."""
+    read_end, write_end = os.pipe()
+    reader = await process(broker, "t", "--from-beginning", stdout=write_end)
+    os.close(write_end)
+    assert await asyncio.to_thread(os.read, read_end, 2)
+    os.close(read_end)
+    _, errors = await asyncio.wait_for(reader.communicate(), DEADLINE_S)
     assert (reader.returncode, errors) == (1, b"")
 
 

@@ -46,6 +46,7 @@ def test_without_options_nothing_is_set() -> None:
         (["-o", "num.prtitions=1"], "did you mean num.partitions?"),
         (["-o", "num.partitions"], "expected KEY=VALUE"),
         (["-c", "num.prtitions=1"], "did you mean num.partitions?"),
+        (["-o", "retentio.ms=1"], "did you mean log.retention.ms?"),
         (["--num.partitions=3"], "num.partitions has no option of its own: -c num.partitions=VALUE"),
         (["--log-dirs", "data"], "did you mean --log-dir?"),
         (["--port", "9092"], "its address is --listen HOST:PORT"),
@@ -62,6 +63,7 @@ def test_without_options_nothing_is_set() -> None:
         "typo",
         "no value",
         "typo of -c",
+        "typo of a setting of topics",
         "setting as option",
         "directories",
         "port as option",
@@ -78,6 +80,33 @@ def test_a_bad_configuration_ends_with_2_and_says_why(arguments: list[str], told
     assert ended.exit_code == 2
     assert told in ended.stderr
     assert ended.stdout == ""
+
+
+def test_a_wrong_option_is_said_without_all_options() -> None:
+    """Nine lines of usage came before the sentence that helps."""
+    ended = run_command("serve", "--port", "1")
+    told = ["stepdown serve: error: its address is --listen HOST:PORT", "Try 'stepdown serve --help' for help."]
+    assert ended.stderr.splitlines() == told
+
+
+@pytest.mark.parametrize("brokers", ["1", "2"])
+def test_topics_that_cannot_be_made_refuse_the_start(tmp_path: Path, brokers: str) -> None:
+    """The broker served without them; a line of the log said so."""
+    options = ("--listen", "127.0.0.1:0", "--log-dir", tmp_path / "data", "-o", "stepdown.topics=a:1,b:0")
+    ended = run_command("serve", *options, "--brokers", brokers)
+    assert ended.exit_code == 2
+    assert "stepdown.topics: topic b cannot be made: at least 1 partition expected" in ended.stderr
+
+
+@pytest.mark.parametrize("brokers", ["1", "2"])
+def test_a_log_directory_that_cannot_be_created_is_named_with_what_to_do(brokers: str) -> None:
+    """It was "/proc/x: No such file or directory", which may be any file."""
+    ended = run_command("serve", "--listen", "127.0.0.1:0", "--log-dir", "/proc/x", "--brokers", brokers)
+    assert ended.exit_code == 1
+    assert ended.stderr.splitlines()[-2:] == [
+        "stepdown: cannot create the log directory /proc/x: No such file or directory",
+        "  Name one that this user can create with --log-dir DIR.",
+    ]
 
 
 def test_a_broker_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:

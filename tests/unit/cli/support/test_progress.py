@@ -35,7 +35,8 @@ def on_a_terminal(stream: str, patch: pytest.MonkeyPatch) -> Iterator[bytearray]
     os.close(ours)
 
 
-def test_a_file_that_is_written_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_written_is_followed_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing said that a file of a thousand lines had been one record."""
     (tmp_path / "lines").write_bytes(b"line\n" * 1000)
     with Stepdown(tmp_path) as broker:
         broker.create_topic("t")
@@ -44,6 +45,7 @@ def test_a_file_that_is_written_is_followed(tmp_path: Path, monkeypatch: pytest.
         with on_a_terminal("stderr", monkeypatch) as shown:
             assert run(produce) == 0
     assert bytes(tmp_path / "lines") in shown
+    assert b"1 record written: each file is one, whatever lines it has" in shown
 
 
 def test_files_that_are_dumped_are_followed_where_what_they_hold_is_not_shown(

@@ -25,7 +25,7 @@ async def topics(tmp_path: Path) -> AsyncIterator[Topics]:
 
 async def test_a_topic_is_created_shown_altered_and_deleted(topics: Topics) -> None:
     created = await topics("create", "orders", "-p", "2", "-c", "retention.ms=5000")
-    assert (created.exit_code, created.stdout) == (0, "orders: created\n")
+    assert (created.exit_code, created.stdout) == (0, "orders: created, 2 partitions\n")
     altered = await topics("alter", "orders", "-p", "3", "-c", "cleanup.policy=compact", "-d", "retention.ms")
     assert (altered.exit_code, altered.stdout) == (0, "orders: altered\n")
     (described,) = json.loads((await topics("describe", "orders", "--json")).stdout)
