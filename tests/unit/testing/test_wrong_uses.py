@@ -7,12 +7,13 @@ import pytest
 from stepdown.broker.faults.field_parsers import OTHER_CODES
 from stepdown.config import ConfigError
 from stepdown.protocol.errors import ErrorCode
-from stepdown.testing import Kafka, running
+from stepdown.testing import Kafka, KafkaError, running
 from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.own_brokers import OwnBrokers
 from stepdown.testing.security.secured_listener import check_protocol
 from stepdown.testing.wire.config_values import as_config_value
 
+REFUSALS = (AttributeError, TypeError, ValueError, AssertionError, ControlFailed, KafkaError)
 # The fault of each of these is in the docstring of the test below.
 WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
     (lambda kafka: kafka.faults.blackhole, "no 'blackhole'; did you mean black_hole?"),
@@ -82,7 +83,7 @@ def test_a_wrong_use_is_told_with_what_there_is() -> None:
     with running(topics={"orders": 1}) as kafka:
         kafka.group("nobody")  # so that there is a coordinator, which a wait of no time does not wait for
         for act, said in WRONG_USES:
-            with pytest.raises((AttributeError, TypeError, ValueError, AssertionError, ControlFailed), match=said):
+            with pytest.raises(REFUSALS, match=said):
                 act(kafka)
 
 
