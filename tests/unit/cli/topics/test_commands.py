@@ -56,7 +56,7 @@ async def test_a_topic_that_is_there_is_an_error_unless_that_is_fine(topics: Top
 
 
 async def test_validate_only_creates_nothing(topics: Topics) -> None:
-    assert (await topics("create", "a", "--validate-only")).stdout == "a: could be created\n"
+    assert (await topics("create", "a", "--validate-only")).stdout == "a: could be created, 1 partition\n"
     assert (await topics("list", "--json")).stdout == "[]\n"
 
 
