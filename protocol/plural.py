@@ -22,6 +22,6 @@ def describe_duration(ms: int) -> str:
     return " ".join(parts) or "0 ms"
 
 
-def describe_elapsed(ms: int) -> str:
+def describe_age(ms: int) -> str:
     """As `describe_duration`, from a minute on without milliseconds."""
     return describe_duration(ms if ms < MINUTE_MS else ms - ms % 1000)

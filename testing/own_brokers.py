@@ -134,7 +134,7 @@ class OwnBrokers:
             access = self._make_superuser()
             config = self._config if access is None else access.broker_settings(self._config)
             self._brokers = made = self._make_brokers(str(log_dir), config)
-            with _named_as_in_tests():
+            with _use_names_of_tests():
                 await made.start()
             if access is not None and access.listener.has_sasl:
                 made.scram_credentials.set_passwords(tuple(access.listener.users.items()))
@@ -148,7 +148,7 @@ class OwnBrokers:
         return self._kafka
 
     def _make_brokers(self, log_dir: str, config: Mapping[str, str]) -> Brokers:
-        with _named_as_in_tests():
+        with _use_names_of_tests():
             return make_brokers(log_dir, brokers=self._number, racks=self._racks, config=config, seed=self._seed)
 
     async def end(self) -> None:
@@ -211,7 +211,7 @@ def check_option_names(options: Iterable[str]) -> None:
 
 
 @contextmanager
-def _named_as_in_tests() -> Iterator[None]:
+def _use_names_of_tests() -> Iterator[None]:
     """Gives the problems of a ConfigError the names that the test used."""
     try:
         yield

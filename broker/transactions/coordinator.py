@@ -15,7 +15,7 @@ from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.sasl.mechanism import quote_for_log
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.plural import describe_duration, describe_elapsed
+from ...protocol.plural import describe_age, describe_duration
 from ...storage.producers.producer_states import highest_producer_id
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
@@ -326,7 +326,7 @@ class TransactionCoordinator:
         await self._fence_and_abort(transaction)
         self._core.metrics.transactions_timed_out.add()
         self._core.on_due(
-            f"transaction {quote_for_log(name)}: open for {describe_elapsed(open_ms)}, "
+            f"transaction {quote_for_log(name)}: open for {describe_age(open_ms)}, "
             f"its timeout is {describe_duration(timeout_ms)}: aborted"
         )
 

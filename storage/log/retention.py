@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from ...protocol.plural import describe_duration, describe_elapsed, plural
+from ...protocol.plural import describe_age, describe_duration, plural
 from .log_config import LogConfig
 from .segment import Segment
 from .segments import Segments
@@ -62,7 +62,7 @@ def explain_deletion(log: LogForRetention, now_ms: int, high_watermark: int) -> 
     reasons = reasons_to_delete(log, now_ms, high_watermark)
     if not reasons or not reasons[-1].startswith("retention.ms"):
         return reasons[-1] if reasons else ""
-    age = describe_elapsed(now_ms - log.segments[len(reasons) - 1].largest_timestamp())
+    age = describe_age(now_ms - log.segments[len(reasons) - 1].largest_timestamp())
     limit = describe_duration(log.config.retention_ms)
     return f"the newest timestamp is {age} before the brokers' time; retention.ms is {limit}"
 
