@@ -131,7 +131,9 @@ class Gateway:
             self.clock,
         )
         self.cluster_watch = ClusterWatch(settings, self.upstream, self.ports, self.metrics, self.clock)
-        self._broker_watch = BrokerWatch(self.ports, self.upstream.takes_connections, self.clock)
+        self._broker_watch = BrokerWatch(
+            self.ports, self.upstream.takes_connections, self.clock, self.metrics.upstream_failures
+        )
         self._one_address = SingleAddress(self._address_to_advertise, self.upstream.learn_broker)
         self._names = BrokerNames(settings.broker_host, self._address_to_advertise, self.upstream.learn_broker)
         is_single = settings.addresses == SINGLE

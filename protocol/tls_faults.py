@@ -72,7 +72,7 @@ def describe_pem_fault(fault: OSError | ValueError) -> str:
     if reason in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
         return "the key in it is not that of the certificate"
     if reason in ("NO_CERTIFICATE_OR_CRL_FOUND", "NO_START_LINE"):
-        return "no certificate in it"
+        return "no certificate in PEM in it"
     return (
         "no key with its certificate in it, as PEM, or the password of the key is wrong" if not reason else str(fault)
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from ...network.clock import Clock
+from ...network.instruments import Counters
 from .broker_ports import BrokerPorts
 
 PAUSE_MS = 500
@@ -11,12 +12,19 @@ PAUSE_MS = 500
 
 
 class BrokerWatch:
-    """`takes_connections` tries to connect to a broker."""
+    """`takes_connections` tries to connect to a broker; `failures` counts the tries that failed."""
 
-    def __init__(self, ports: BrokerPorts, takes_connections: Callable[[int], Awaitable[bool]], clock: Clock) -> None:
+    def __init__(
+        self,
+        ports: BrokerPorts,
+        takes_connections: Callable[[int], Awaitable[bool]],
+        clock: Clock,
+        failures: Counters,
+    ) -> None:
         self._ports = ports
         self._takes_connections = takes_connections
         self._clock = clock
+        self._failures = failures
         self._watching: dict[int, asyncio.Task[None]] = {}
 
     def suspect(self, broker: int) -> None:
@@ -26,7 +34,11 @@ class BrokerWatch:
 
     async def _watch(self, broker: int) -> None:
         try:
-            while not (await self._takes_connections(broker) and self._ports.reopen(broker)):
+            while True:
+                if not await self._takes_connections(broker):
+                    self._failures.of(str(broker)).add()
+                elif self._ports.reopen(broker):
+                    break
                 self._ports.close(broker)
                 await self._clock.sleep(PAUSE_MS)
         finally:

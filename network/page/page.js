@@ -523,7 +523,7 @@ function showClients() {
     ['Works with Kafka 4', works, 'works'],
     ['Because', (row) => lines([...because(row), row.mend && (row.is_own ? '' : 'What helps: ') + row.mend].filter(Boolean)), 'reason'],
     ['Requests', requests],
-    ...found.rows.some((row) => changes(row).length) ? [['Converted, lost', changes, 'changes', 'What came in another format or version, and what did not arrive; what the versions of its requests have no field for']] : [],
+    ...found.rows.some((row) => changes(row).length) ? [['Changed, lost', changes, 'changes', 'What came in another format or version, and what did not arrive; what the versions of its requests have no field for']] : [],
     ['Latest', (row) => lines(time(row.latest_ms).slice(0, 19).split(' ')), 'short'],
   ], found.rows, isFiltered ? 'There is no such client.' : 'No client has asked for anything yet.'), {}, 'Client id or address contains');
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements, make('p', { class: 'soft' },

@@ -102,7 +102,7 @@ async def test_each_side_says_what_is_wrong(
         ("ssl.keystore.location", "mixed", "the key in it is not that of the certificate"),
         ("ssl.keystore.location", "authority", "no key with its certificate in it, as PEM"),
         ("ssl.keystore.location", "missing", "No such file or directory"),
-        ("ssl.truststore.location", "text", "no certificate in it"),
+        ("ssl.truststore.location", "text", "no certificate in PEM in it"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_reason(key: str, text: str, said: str, tmp_path: Path) -> None:

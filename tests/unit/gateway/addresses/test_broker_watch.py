@@ -49,6 +49,9 @@ async def test_a_broker_that_is_gone_refuses_connections_as_without_a_gateway(
         await cluster.kill_broker(BROKER)
         await until(lambda: CLOSED in caplog.text)
         assert refuses(port)
+        assert {labels: count > 0 for labels, count in gateway.metrics.upstream_failures.rows()} == {
+            (str(BROKER),): True
+        }
     async with await RawClient.connect("127.0.0.1", gateway.address.port) as client:
         named = await client.send(MetadataRequest(topics=()), 1)
         assert gateway.ports.ports[BROKER] == port
