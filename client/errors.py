@@ -79,8 +79,13 @@ class KafkaError(ClientError):
     def __init__(self, what: str, code: int, message: str | None = None) -> None:
         self.code, self.message = error_name(code), make_printable(message or "")
         text = describe_error(self.code, self.message)
-        is_said = not what or re.search(rf"(?<![\w.-]){re.escape(what)}(?![\w-])", self.message) is not None
-        super().__init__(text if is_said else f"{what}: {text}", code_of(code))
+        super().__init__(text if not what else describe_error_of(what, self.code, self.message), code_of(code))
+
+
+def describe_error_of(name: str, code: str, message: str) -> str:
+    """As `describe_error`, with the name of what failed in front unless the message has it."""
+    is_said = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", message) is not None
+    return f"{'' if is_said else f'{name}: '}{describe_error(code, message)}"
 
 
 def describe_error(code: str, message: str) -> str:

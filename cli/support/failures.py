@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 EXIT_FAILED = 1
@@ -27,18 +26,8 @@ def raise_failures(failures: Sequence[tuple[str, str, str]], hints: Mapping[str,
     """Raises CommandFailure if there are failures (name, error code, message). `hints`: next step by error code."""
     if not failures:
         return
-    from ...client.errors import describe_error
+    from ...client.errors import describe_error_of
 
-    lines = [
-        describe_error(error, message)
-        if _names(message, name)
-        else f"{name or EMPTY_NAME}: {describe_error(error, message)}"
-        for name, error, message in failures
-    ]
+    lines = [describe_error_of(name or EMPTY_NAME, error, message) for name, error, message in failures]
     hint = "\n  ".join(dict.fromkeys(hints[error] for _, error, _ in failures if error in hints))
     raise CommandFailure("; ".join(lines), hint)
-
-
-def _names(message: str, name: str) -> bool:
-    """Whether the broker's message has the name as a word."""
-    return bool(name) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", message) is not None
