@@ -18,8 +18,8 @@ request's time is over; else the client would fetch the same offset again and ag
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from struct import Struct
 
 from ...network.answerer import CloseConnection
 from ...network.clients.losses import ZSTD
@@ -34,17 +34,27 @@ from ...protocol.messages.fetch import (
 )
 from ...protocol.records.batches import iter_batches, next_batch_size
 from ...protocol.records.conversion.down import convert_down
-from ...protocol.records.layout import CODEC_MASK, LOG_OVERHEAD, MAGIC_V2, Codec
+from ...protocol.records.kernel import plan_chunk
+from ...protocol.records.layout import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    LOW_ATTRIBUTES_OFFSET,
+    MAGIC_OFFSET,
+    MAGIC_V1,
+    MAGIC_V2,
+    TRANSACTIONAL_BIT,
+    Codec,
+)
 from ...protocol.schema import Buffer, Piece
 from .translated_call import TranslatedCall
 
 CLAIM_BYTES = 1 << 20
 LEAST_SHARE_BYTES = 64 * 1024
-INLINE_BYTES = 8 * 1024
+INLINE_BYTES = CLAIM_BYTES
+"""Of uncompressed batches that are converted in the event loop."""
 MOST_ROUNDS = 16
 MAGIC_1_VERSION, SOFT_LIMITS_VERSION = 2, 3
 DEBUGGER, CONSUMER = -2, -1
-_OFFSET_AND_SIZE = Struct(">qi")
 PartitionKey = tuple[str, int]
 
 
@@ -234,7 +244,7 @@ class _TranslatedFetch:
         def convert(work: tuple[_FetchedPartition, memoryview]) -> _ConvertedRecords:
             return self._convert_one(*work)
 
-        if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _has_compressed_batch(work[1]), works)):
+        if size <= INLINE_BYTES and not any(await self._turn.map(self._needs_codec, works)):
             done = await self._turn.map(convert, works)
         else:
             done = await self._call.run_in_worker(lambda: list(map(convert, works)))
@@ -249,13 +259,21 @@ class _TranslatedFetch:
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)
 
+    def _needs_codec(self, work: tuple[_FetchedPartition, memoryview]) -> bool:
+        """Whether any batch has to be decompressed, so that its records may be large."""
+        try:
+            return plan_chunk(work[1], self._target, len(work[1]))[2]
+        except ApiError:
+            return False
+
     def _convert_one(self, partition: _FetchedPartition, records: memoryview) -> _ConvertedRecords:
-        offset, transactional = _next_offset_and_transactional_count(records, partition.offset)
         data, error = _convert_down(records, self._target, partition.offset, self._call)
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
         has_lost_lz4 = bool(data and self._call.lz4_loss) and _has_codec(records, Codec.LZ4)
-        return _ConvertedRecords(data, offset, 0 if data else error, transactional, has_lost_lz4)
+        next_offset = partition.offset if data else _offset_after(records, partition.offset)
+        transactional = _count_transactional_batches(records)
+        return _ConvertedRecords(data, next_offset, 0 if data else error, transactional, has_lost_lz4)
 
     def _outcome_of(self, key: PartitionKey) -> "_PartitionOutcome":
         partition = self._partitions[key]
@@ -288,13 +306,8 @@ def trim_to_limit(data: Buffer, limit_bytes: int) -> Buffer:
     """The whole messages that fit; where none does, the first bytes."""
     if len(data) <= limit_bytes:
         return data
-    at = 0
-    while at + LOG_OVERHEAD <= len(data):
-        end = at + LOG_OVERHEAD + _OFFSET_AND_SIZE.unpack_from(data, at)[1]
-        if end > limit_bytes:
-            break
-        at = end
-    return memoryview(data)[: at or limit_bytes]
+    first_bytes = plan_chunk(data, MAGIC_V1, limit_bytes)[0]  # one message at least
+    return memoryview(data)[: min(first_bytes, limit_bytes)]
 
 
 def _convert_down(records: memoryview, target: int, first_offset: int, call: TranslatedCall) -> tuple[Buffer, int]:
@@ -327,16 +340,23 @@ def _convert_batches_before_fault(
     return good, 0
 
 
-def _next_offset_and_transactional_count(records: memoryview, offset: int) -> tuple[int, int]:
-    """The offset after the last whole batch, and how many of the batches belong to transactions."""
-    transactional = 0
-    try:
+def _offset_after(records: memoryview, offset: int) -> int:
+    """The offset after the last whole batch."""
+    with suppress(ApiError):
         for batch in iter_batches(records):
             offset = max(offset, batch.next_offset)
-            transactional += batch.magic == MAGIC_V2 and batch.is_transactional and not batch.is_control
-    except ApiError:
-        pass
-    return offset, transactional
+    return offset
+
+
+def _count_transactional_batches(records: memoryview) -> int:
+    """How many of the whole batches belong to transactions."""
+    at = count = 0
+    with suppress(ApiError):
+        while (size := next_batch_size(records, at)) is not None:
+            attributes = records[at + LOW_ATTRIBUTES_OFFSET] if records[at + MAGIC_OFFSET] == MAGIC_V2 else 0
+            count += attributes & (TRANSACTIONAL_BIT | CONTROL_BIT) == TRANSACTIONAL_BIT
+            at += size
+    return count
 
 
 def _has_codec(records: memoryview, codec: Codec) -> bool:
@@ -345,14 +365,6 @@ def _has_codec(records: memoryview, codec: Codec) -> bool:
         return any(batch.attributes & CODEC_MASK == codec for batch in iter_batches(records))
     except ApiError:
         return False
-
-
-def _has_compressed_batch(records: memoryview) -> bool:
-    """Whether any batch is compressed, so that its records may be large."""
-    try:
-        return any(batch.attributes & CODEC_MASK for batch in iter_batches(records))
-    except ApiError:
-        return True
 
 
 def _view_of_records(records: Piece | None) -> memoryview:
