@@ -50,6 +50,9 @@ DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests th
 Options win over environment variables (STEPDOWN_GATEWAY_FIRST_PORT for first.port), and those over the file.
 docs/gateway.md lists the settings."""
 
+KEPT_BYTES = 8 << 20
+"""Of freed memory: the page faults of fresh buffers take a third of the CPU of a translated fetch."""
+
 LENT = (
     "authentication=%s: whoever reaches %s has the rights of the gateway's %s; set security.protocol, ssl.client.auth "
     "or allow"
@@ -76,7 +79,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         parser.error(f"{given.file} is no file of settings: did you mean --upstream {given.file}?")
     configure_logging(given.log_format, given.log_level.upper())
     allow_open_files()
-    make_malloc_return_memory()
+    make_malloc_return_memory(KEPT_BYTES)
     shorten_switch_interval()
     if given.worker:
         return _run_worker(given.worker)

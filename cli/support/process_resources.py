@@ -14,7 +14,6 @@ import sys
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 M_ARENA_MAX = -8
-KEPT_BLOCK_BYTES = 1 << 20
 
 THREAD_TURN_S = 0.0005
 """A tenth of Python's default: a request waits at most this long for a worker thread between two compiled loops. It
@@ -32,8 +31,8 @@ def allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def make_malloc_return_memory() -> None:
-    """Makes glibc return freed memory to the system; does nothing with other C libraries.
+def make_malloc_return_memory(kept_bytes: int = 1 << 20) -> None:
+    """Makes glibc return freed memory beyond `kept_bytes` to the system; does nothing with other C libraries.
 
     By default, each worker thread has its own arena, which keeps the memory of its largest batch, and malloc keeps
     large blocks after the first one was freed.
@@ -41,8 +40,8 @@ def make_malloc_return_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_ARENA_MAX, 1)
-        mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
-        mallopt(M_TRIM_THRESHOLD, KEPT_BLOCK_BYTES)
+        mallopt(M_MMAP_THRESHOLD, kept_bytes)
+        mallopt(M_TRIM_THRESHOLD, kept_bytes)
 
 
 def shorten_switch_interval() -> None:

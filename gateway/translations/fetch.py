@@ -313,7 +313,8 @@ def trim_to_limit(data: Buffer, limit_bytes: int) -> Buffer:
 def _convert_down(records: memoryview, target: int, first_offset: int, call: TranslatedCall) -> tuple[Buffer, int]:
     """The messages of whole batches, and the error of the first batch that cannot be converted."""
     try:
-        out = bytearray(len(records) + len(records) // 2)
+        most_bytes = plan_chunk(records, target, len(records))[3]
+        out = bytearray(min(most_bytes, len(records) * 3 // 2))  # record counts may be wrong
         converted = convert_down(records, target=target, first_offset=first_offset, out=out, zstd_to=call.zstd_to)
     except ApiError:
         return _convert_batches_before_fault(records, target, first_offset, call)
