@@ -16,7 +16,7 @@ from .layered_values import Layers
 from .settings import TopicSettings
 from .sources.origin import NOWHERE, Given
 from .tables.all_keys import TOPIC_KEYS
-from .unknown_keys import nearest_key
+from .unknown_keys import unknown_topic_key_problem
 
 
 def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSettings:
@@ -32,7 +32,7 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
     for name, text in overrides.items():
         key = keys.get(name)
         if key is None:
-            problems.append(Problem(key=name, expected="no such topic setting", nearest=nearest_key(name, keys)))
+            problems.append(unknown_topic_key_problem(name, keys))
             continue
         try:
             values[key.attribute] = key.value_of(text)

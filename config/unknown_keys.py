@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from .errors import Problem
+from .keys.key import Key
 from .similar_names import nearest
 from .sources.origin import NOWHERE, Origin
 from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
@@ -156,7 +157,7 @@ def is_foreign(name: str) -> bool:
     return name.startswith(FOREIGN_PREFIXES)
 
 
-def nearest_key(name: str, known: Collection[str]) -> str | None:
+def _nearest_key(name: str, known: Collection[str]) -> str | None:
     """The key that is meant by a misspelt name, or by one without its unit (`retention`)."""
     with_unit = (f"{name}.{unit}" for unit in UNITS)
     return next((each for each in with_unit if each in known), None) or nearest(name, known)
@@ -171,8 +172,15 @@ def unknown_key_problem(name: str, origin: Origin = NOWHERE) -> Problem:
         key=name,
         expected="no such setting",
         origin=origin,
-        nearest=nearest_key(name, BROKER_KEYS) or _nearest_of_topics(name),
+        nearest=_nearest_key(name, BROKER_KEYS) or _nearest_of_topics(name),
     )
+
+
+def unknown_topic_key_problem(name: str, keys: Mapping[str, Key] = TOPIC_KEYS) -> Problem:
+    """The problem of an unknown topic key; `keys`: those that there are."""
+    if own := next((key.name for key in keys.values() if name in key.synonyms), None):
+        return Problem(key=name, expected=f"a setting of brokers; that of topics is {own}")
+    return Problem(key=name, expected="no such topic setting", nearest=_nearest_key(name, keys))
 
 
 def _nearest_of_topics(name: str) -> str | None:

@@ -12,9 +12,8 @@ def parse_setting_pairs(texts: Sequence[str], option: str = "--config") -> dict[
     """Returns the pairs of `key=value` texts. Raises: CommandFailure, for an unknown key with the most similar one."""
     if not texts:
         return {}
-    from ...config.errors import Problem
-    from ...config.similar_names import nearest
     from ...config.tables.all_keys import TOPIC_KEYS
+    from ...config.unknown_keys import unknown_topic_key_problem
 
     result = {}
     for text in texts:
@@ -22,7 +21,6 @@ def parse_setting_pairs(texts: Sequence[str], option: str = "--config") -> dict[
         if not equals:
             raise CommandFailure(f"{option}: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
         if key.strip() not in TOPIC_KEYS:
-            problem = Problem(key=key.strip(), expected="no such topic setting", nearest=nearest(key, TOPIC_KEYS))
-            raise CommandFailure(str(problem), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
+            raise CommandFailure(str(unknown_topic_key_problem(key.strip())), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
         result[key.strip()] = value
     return result

@@ -72,6 +72,7 @@ def test_the_cleanup_policy_may_be_both() -> None:
     ("override", "expected"),
     [
         ("retention.mss=1", "no such topic setting; did you mean retention.ms?"),
+        ("log.retention.hours=1", "a setting of brokers; that of topics is retention.ms"),
         ("retention.ms=-2", "expected a 64-bit integer of at least -1, found '-2'"),
         ("cleanup.policy=compress", "expected a comma separated list out of compact, delete"),
         ("compression.gzip.level=0", "from 1 to 9, or -1"),
