@@ -109,7 +109,9 @@ class LoopWatch:
                 self.latest_holds[api] = LoopHold(int(late_s * 1000), self._wall_ms())
             left_out = self._lines.try_to_log((api, told == NO_PROCESSOR))
             if left_out is not None:
-                log.warning("the event loop was held for %d ms: %s%s", late_s * 1000, told, repetition_text(left_out))
+                level = logging.INFO if told == NO_PROCESSOR else logging.WARNING
+                line = "the event loop was held for %d ms: %s%s"
+                log.log(level, line, late_s * 1000, told, repetition_text(left_out))
 
     def _check_periodically(self) -> None:
         while not self._stopped.wait(LOOK_S):
