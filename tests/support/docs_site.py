@@ -25,6 +25,8 @@ def lay_out(folder: Path) -> None:
         copy = folder / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
+        if file.suffix == ".md":  # a fence of Markdown has one word, and no "fragment" after it
+            copy.write_text(re.sub(r"^(```\w+) fragment$", r"\1", copy.read_text(), flags=re.M))
 
 
 def build(folder: Path) -> "subprocess.CompletedProcess[str]":
