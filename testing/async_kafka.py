@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic, time_ns
 from typing import TypeVar
 
-from ..client.errors import ClientError, KafkaError
+from ..client.errors import ClientError, KafkaError, NoAnswer, Unreachable
 from ..client.operation import TopicPartition
 from ..client.operations.groups import DEAD, Group, delete_groups, describe_groups
 from ..client.operations.offsets import LATEST, committed_offsets
@@ -26,10 +26,13 @@ from .partition import Partition, partition_from_control, partition_from_metadat
 from .received_requests import AsyncRequests
 from .record_comparison import Expected, TestRecord, as_bytes, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
-from .wire.config_values import as_config_value
+from .wire.config_values import as_config_value, mention_times
 from .wire.waiting import LOOK_S, Timeout, run_within, to_seconds, wait_for
 from .wire.wire_client import WireClient
 from .wire.wire_records import WireRecords
+
+for _error in (ControlFailed, KafkaError, NoAnswer, Unreachable):
+    _error.__module__ = "stepdown.testing"  # where tests import them from
 
 T = TypeVar("T")
 TIMEOUT_S = 10.0
@@ -100,7 +103,7 @@ class AsyncKafka(NameSuggestions):
         )
         (result,) = await self._wire.run(create_topics([topic]))
         if result.failed:
-            raise KafkaError(f"creating topic {name}", ErrorCode[result.error], result.message)
+            raise KafkaError(f"creating topic {name}", ErrorCode[result.error], mention_times(result.message))
 
     async def produce(
         self,
@@ -180,7 +183,7 @@ class AsyncKafka(NameSuggestions):
                 lambda found: f"{topic} has {plural(len(found), 'record')}",
             )
         except AssertionError as fault:
-            raise await self._absence_of(topic) or fault from None
+            raise await self._absence_of(topic, count, timeout) or fault from None
 
     async def assert_produces(
         self, topic: str, *expected: Expected, timeout: Timeout = 5.0, any_order: bool | None = None
@@ -202,7 +205,7 @@ class AsyncKafka(NameSuggestions):
         try:
             assert_same(expected, found, any_order=any_order)
         except AssertionError as fault:
-            raise (None if found else await self._absence_of(topic)) or fault from None
+            raise (None if found else await self._absence_of(topic, len(expected), timeout)) or fault from None
         return found
 
     async def delete_topic(self, name: str) -> None:
@@ -483,7 +486,7 @@ class AsyncKafka(NameSuggestions):
             return ""
         return f" ({', '.join(f'{each} by this test' for each in silent)})" if silent else ""
 
-    async def _absence_of(self, topic: str) -> AssertionError | None:
+    async def _absence_of(self, topic: str, count: int, timeout: Timeout) -> AssertionError | None:
         """That the topic is not there, with the names of those that are; None if it is, or if no broker answers."""
         try:
             async with asyncio.timeout(LOOK_S):
@@ -492,7 +495,9 @@ class AsyncKafka(NameSuggestions):
             return None
         names = sorted(each.name for each in found if not each.is_internal)
         there = f"there are: {', '.join(names[:MOST_TOPICS])}" if names else "there is none at all"
-        return None if topic in names else AssertionError(f"there is no topic {topic}, {there}{suggest(topic, names)}")
+        wanted = f"{plural(count, 'record')} expected within {to_seconds(timeout):g} s"
+        told = f"{wanted}; there is no topic {topic}, {there}{suggest(topic, names)}"
+        return None if topic in names else AssertionError(told)
 
     async def _find_or_create_partitions(self, topic: str) -> list[int]:
         try:

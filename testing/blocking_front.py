@@ -7,11 +7,12 @@ class Clock(BlockingFront[AsyncClock]):
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from re import search
+from re import search, sub
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args
 
 from ..config.similar_names import suggest
 from ..protocol.api import API
+from ..protocol.plural import plural
 from .loop_thread import LoopThread, is_in
 
 A = TypeVar("A")
@@ -31,7 +32,7 @@ class NameSuggestions:
             __tracebackhide__ = True
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            known = [each for each in dir(self) if not each.startswith("_")]
+            known = [each for each in dir(self) if not each.startswith("_") and each != "awaited"]
             parts = {key: part for key, part in vars(self).items() if isinstance(part, NameSuggestions)}
             places = [f"kafka.{key}.{name}" for key, part in parts.items() if key != "awaited" and name in dir(part)]
             meant = f"; did you mean {' or '.join(places)}?" if places else suggest_name(name, known)
@@ -65,6 +66,14 @@ def _suggest_argument(told: str, names: Sequence[str], args: Sequence[object]) -
     return f": say api={apis[0]!r}" if apis and "api" in names else ""
 
 
+def _name_last(method: Callable[..., Any], args: Sequence[object]) -> str:
+    """The name for the last argument, if it is the only one that needs a name and has none."""
+    kinds = {name: parameter.kind for name, parameter in signature(method).parameters.items()}
+    without = [name for name, kind in kinds.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
+    named = [name for name, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY]
+    return f": say {named[0]}={args[-1]!r}" if named and len(args) == len(without) else ""
+
+
 def _suggest_time(names: Sequence[str], kwargs: Mapping[str, object]) -> str:
     """The time that is meant by a unit that is given as an argument, as those of timedelta are."""
     if names != ["by"]:
@@ -88,9 +97,10 @@ class BlockingFront(NameSuggestions, Generic[A]):
             return method(self.awaited, *args, **kwargs)
         except TypeError as wrong:
             told = str(wrong).replace(f"{type(self.awaited).__name__}.", f"{type(self).__name__}.")
-            names = _names_of_arguments(method)
-            meant = _suggest_time(names, kwargs) or _suggest_argument(told, names, args)
-            raise TypeError(f"{told}; it takes {', '.join(names)}{meant}") from None
+            without = f"does not take {plural(len(args), 'argument')} without a name"
+            told, names = sub("takes .* positional .* given", without, told), _names_of_arguments(method)
+            meant = _suggest_time(names, kwargs) or _suggest_argument(told, names, args) or _name_last(method, args)
+            raise TypeError(f"{told}; it takes {', '.join(names) or 'none'}{meant}") from None
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         __tracebackhide__ = True

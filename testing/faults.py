@@ -10,12 +10,13 @@ Every kind also takes these fields: `api`, `versions="0-7"`, `broker`, `topic`, 
 The first argument is the API, but for `delay`, `throttle`, `corrupt` and `metadata`, which begin with what they do.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import timedelta
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypedDict, Unpack
 
+from ..broker.faults.fault_fields import describe_fault
 from ..broker.faults.request_hook import Hook
 from ..protocol.plural import plural
 from .blocking_front import BlockingFront, NameSuggestions, blocking
@@ -40,6 +41,15 @@ COORDINATOR_APIS = (
     "TxnOffsetCommit",
 )
 OWN_CALLS = "The test's own calls, such as kafka.produce, meet no faults: send with your client"
+
+
+class CodedError(Protocol):
+    """An error of a client, such as `confluent_kafka.KafkaError`."""
+
+    def code(self) -> int: ...
+
+
+Code = str | int | CodedError
 
 
 class PartitionScope(TypedDict, total=False):
@@ -112,18 +122,16 @@ class AsyncFaults(NameSuggestions):
 
     async def arm(self, /, kind: str, **fields: Any) -> AsyncArmedFault:
         """Arms a fault of any kind, by its name. Raises: ControlFailed for an unknown field or a wrong value."""
+        if callable(code_of := getattr(fields.get("code"), "code", None)):
+            fields["code"] = code_of()
         armed = await self._control.ask("POST", "faults", {"kind": kind, **fields})
         return AsyncArmedFault(self._control, armed["id"])
 
-    async def error(
-        self, api: Api, code: str | int, *, when: str = "before", **scope: Unpack[ApiScope]
-    ) -> AsyncArmedFault:
-        """Answers an error code; with `when="after"` the request takes effect nevertheless."""
+    async def error(self, api: Api, code: Code, *, when: str = "before", **scope: Unpack[ApiScope]) -> AsyncArmedFault:
+        """Answers an error code, by name or number; with `when="after"` the request takes effect nevertheless."""
         return await self.arm("error", api=api, code=code, when=when, **scope)
 
-    async def coordinator_error(
-        self, code: str | int = "NOT_COORDINATOR", **scope: Unpack[ApiScope]
-    ) -> AsyncArmedFault:
+    async def coordinator_error(self, code: Code = "NOT_COORDINATOR", **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Answers requests to group and transaction coordinators with error 14, 15 or 16."""
         return await self.arm("error", api=list(COORDINATOR_APIS), code=code, **scope)
 
@@ -250,12 +258,6 @@ def raise_unfired(answer: Answer) -> None:
     unfired = answer["unfired"]
     shown = "; ".join(f"{describe_fault(each['fault'])}, {each['near']}" for each in unfired)
     assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}. {OWN_CALLS}"
-
-
-def describe_fault(fields: Mapping[str, Any]) -> str:
-    """Returns kind and fields, as `stepdown faults arm` takes them."""
-    texts = {name: ",".join(value) if isinstance(value, list) else value for name, value in fields.items()}
-    return " ".join([str(texts.pop("kind")), *(f"{name}={value}" for name, value in texts.items())])
 
 
 class ArmedFault(BlockingFront[AsyncArmedFault]):

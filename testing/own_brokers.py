@@ -11,6 +11,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TypedDict
 
+from ..broker.faults.field_parsers import TIME
 from ..broker.faults.hard_linked_files import link_directory
 from ..config.errors import ConfigError, Problem
 from ..config.similar_names import suggest
@@ -220,7 +221,12 @@ def _use_names_of_tests() -> Iterator[None]:
 
 
 def _as_the_test_names_it(problem: Problem) -> Problem:
-    """Returns the problem with the name that the test used, instead of a setting or an option of a command."""
+    """Returns the problem with the name that the test used, instead of a setting or an option of a command.
+
+    What is wrong as a number of milliseconds was meant as a time, which a test may give.
+    """
+    if problem.key.endswith(".ms") and re.search("[a-z]", problem.found or ""):
+        problem = replace(problem, expected=f"{problem.expected}, or {TIME}")
     if problem.key in OPTION_OF_SETTING:
         return replace(problem, key=OPTION_OF_SETTING[problem.key], origin=NOWHERE)
     return replace(problem, origin=Origin("config")) if problem.origin in (OVERRIDE, NOWHERE) else problem

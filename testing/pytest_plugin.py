@@ -55,6 +55,8 @@ INSTEAD_OF_MARKER = {
 """The hint for a test that has the marker, but only this fixture."""
 INTERRUPTED = pytest.StashKey[list[tuple[str, str]]]()
 """The last events of brokers in a test that ^C ended."""
+UNFIRED = pytest.StashKey[list[tuple[str, str]]]()
+"""The same of a test whose faults never fired: its brokers are gone when pytest reports that."""
 OPTIONS = frozenset({"act_as", "brokers", "config", "data", "http", "racks", "security", "topics", "users"})
 
 
@@ -198,8 +200,9 @@ def pytest_runtest_makereport(
     if call.excinfo is not None and not item.config.getoption("fulltrace"):
         _shorten_traceback(call.excinfo.value)
     report = yield
-    if report.when == "call" and report.failed:
-        report.sections += _describe_last_events(item)
+    if report.failed:
+        at_end = item.stash.get(UNFIRED, [])
+        report.sections += _describe_last_events(item) if report.when == "call" else at_end
     return report
 
 
@@ -259,8 +262,7 @@ def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: 
             broker = stack.enter_context(ready)
         yield broker
         if not _is_interrupted(request):
-            with _fail_with_message(AssertionError):
-                broker.faults.assert_fired()
+            _check_faults(request, broker)
 
 
 @pytest.fixture(autouse=True)
@@ -273,7 +275,20 @@ def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
         broker = request.getfixturevalue(name)
         if broker.has_control:
             with _fail_with_message((AssertionError, ControlFailed, ConnectionError)):
-                broker.end_test()
+                try:
+                    _check_faults(request, broker)
+                finally:
+                    broker.end_test()
+
+
+def _check_faults(request: pytest.FixtureRequest, broker: Kafka) -> None:
+    """Fails the test for faults that never fired, and keeps its last events for the report."""
+    with _fail_with_message(AssertionError):
+        try:
+            broker.faults.assert_fired()
+        except AssertionError:
+            request.node.stash[UNFIRED] = _describe_last_events(request.node)
+            raise
 
 
 def _is_interrupted(request: pytest.FixtureRequest) -> bool:
@@ -324,14 +339,14 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="session")
 def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
-    """A Kafka, or stepdown, that runs elsewhere; the test is skipped where none is named."""
+    """A Kafka, or stepdown, that runs elsewhere; it is an error where none is named."""
     from .control_client import ControlFailed, HttpControl
     from .elsewhere import connect
 
     bootstrap, control, token = (_option_value(request.config, option) for option in NOPROC)
     place = f"{_option_name_and_value(request.config, 'control')[0]} {control}: "
     if not bootstrap:
-        pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
+        pytest.fail("kafka_noproc needs --kafka-bootstrap HOST:PORT, or kafka_bootstrap in the ini file", pytrace=False)
     with connect(bootstrap, HttpControl(control, token) if control else None) as broker:
         if control:
             with _fail_with_message((ControlFailed, ConnectionError), place):

@@ -19,7 +19,7 @@ from .control_operation import ID, Answer, ControlOperation, Fields
 from .disk_faults import FaultyDisk, corrupt_last_batch
 from .event_log import END_OF_TEST, REFUSAL, EventLog, OtherEvent, time_line
 from .fault import Fault
-from .fault_fields import WrongFault, make_fault
+from .fault_fields import WrongFault, describe_fault, fault_to_fields, make_fault
 from .field_parsers import parse_count, parse_duration_ms, parse_flag, parse_text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
@@ -200,7 +200,7 @@ class Control:
         armed = self.faults.arm(self._parse_fault(body))
         for injector in self._injectors.values():
             injector.on_arm(armed)
-        self.log_event(f"fault {armed.number} armed: {armed.fault.kind}")
+        self.log_event(f"fault {armed.number} armed: {describe_fault(fault_to_fields(armed.fault))}")
         return armed.to_json()
 
     async def _list_faults(self, fields: Fields) -> Answer:

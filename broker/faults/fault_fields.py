@@ -7,6 +7,7 @@ from typing import Any, Final
 from ...config.similar_names import suggest
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode
+from ...protocol.plural import describe_duration
 from .fault import Fault
 from .field_parsers import NO_VERSIONS
 from .kinds import KINDS
@@ -16,7 +17,8 @@ NAMES_OF_VALUES: Final = {
     "api": tuple(spec.name for spec in API.values()),
     "code": tuple(code.name for code in ErrorCode if code is not ErrorCode.NONE),
 }
-
+LEADING: Final = ("kind", "code", "delay", "what", "function")
+"""Fields whose values are shown first, without their names."""
 LIBRDKAFKA: Final = "; that is an error of librdkafka, made in the client: use black_hole or delay"
 
 
@@ -72,6 +74,15 @@ def fault_to_fields(fault: Fault) -> dict[str, Any]:
     return shown
 
 
+def describe_fault(shown: Mapping[str, Any]) -> str:
+    """Returns such as "error NOT_LEADER_OR_FOLLOWER, api=Produce, times=3", from what `fault_to_fields` returns."""
+    texts = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in shown.items()}
+    if "delay" in shown:
+        texts["delay"] = describe_duration(shown["delay"])
+    first = " ".join(texts.pop(name) for name in LEADING if name in texts)
+    return ", ".join([first, *(f"{name}={text}" for name, text in texts.items())])
+
+
 def fields_of_kind(kind: type[Fault]) -> list[Field[Any]]:
     """The fields that a kind has: those of all faults, then its own."""
     return [each for each in fields(kind) if each.name not in kind.missing_fields]
@@ -102,6 +113,8 @@ def suggest_value(field: str, value: Any) -> str:
     """Suggests an API or an error code for a wrong name, which may be the beginning of one."""
     if field != "api" and isinstance(value, str) and value in NAMES_OF_VALUES["api"]:
         return f"; say api={value!r}"
+    if field == "api" and value in NAMES_OF_VALUES["code"]:
+        return "; that is an error code: the API comes first"
     if field == "code" and _is_of_librdkafka(value):
         return LIBRDKAFKA
     if field not in NAMES_OF_VALUES or not isinstance(value, str):

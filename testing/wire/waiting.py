@@ -80,5 +80,5 @@ async def wait_for(
         if monotonic() >= end:
             why = await why_silent() if is_silent else ""
             why = "" if why in shown else why
-            raise AssertionError(f"{shown}{why} after {seconds:g} s, not {wanted}")
+            raise AssertionError(f"{shown}{why} after {seconds:g} s; expected: {wanted}")
         await SystemClock().sleep(PAUSE_MS)

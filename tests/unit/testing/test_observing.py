@@ -28,7 +28,7 @@ def test_log_ends_and_high_watermarks_are_those_of_each_replica(kafka: Kafka) ->
         writing = threads.submit(kafka.produce, "t", b"a", timeout=DEADLINE_S)
         seen = kafka.wait_for_log_end("t", 0, 1, brokers={first}, timeout=DEADLINE_S)
         assert (seen.log_ends[first], seen.log_ends[late], seen.high_watermark) == (1, 0, 0)
-        with pytest.raises(AssertionError, match=r"log ends \{.*\} after 0 s, not log end 1 at all replicas"):
+        with pytest.raises(AssertionError, match=r"log ends \{.*\} after 0 s; expected: log end 1 at all replicas"):
             kafka.wait_for_log_end("t", 0, 1, timeout=0)
         kafka.cluster.resume_follower(late, "t")
         writing.result()
@@ -62,11 +62,11 @@ def test_a_topic_that_nobody_has_made_is_waited_for(kafka: Kafka) -> None:
             lambda kafka: kafka.wait_for_leader("no", timeout=0),
             r"topic no: there is no such topic or partition \(UNKNOWN_TOPIC_OR_PARTITION\) after 0 s",
         ),
-        (lambda kafka: kafka.wait_for_epoch("t", 0, 9, timeout=0), r"in epoch 0, ISR \[1, 2, 3\].* not epoch 9"),
-        (lambda kafka: kafka.wait_for_high_watermark("t", 0, 9, timeout=0), "high watermark 0,.* not high watermark 9"),
+        (lambda kafka: kafka.wait_for_epoch("t", 0, 9, timeout=0), r"in epoch 0, ISR \[1, 2, 3\].* expected: epoch 9"),
+        (lambda kafka: kafka.wait_for_high_watermark("t", 0, 9, timeout=0), "high watermark 0,.* expected: high water"),
         (lambda kafka: kafka.wait_for_coordinator("g", timeout=0), "the coordinator of g is none after 0 s"),
-        (lambda kafka: kafka.wait_for_controller(3, timeout=0), "the controller is 1 after 0 s, not 3"),
-        (lambda kafka: kafka.wait_for_records("t", 1, timeout=0), "t has 0 records after 0 s, not 1"),
+        (lambda kafka: kafka.wait_for_controller(3, timeout=0), "the controller is 1 after 0 s; expected: 3"),
+        (lambda kafka: kafka.wait_for_records("t", 1, timeout=0), "t has 0 records after 0 s; expected: 1"),
     ],
 )
 def test_what_was_there_instead_is_told(kafka: Kafka, wait: Callable[[Kafka], object], said: str) -> None:

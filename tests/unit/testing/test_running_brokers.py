@@ -168,7 +168,7 @@ def test_a_field_that_records_do_not_have_is_an_error() -> None:
 def test_what_does_not_come_is_told_with_what_is_there() -> None:
     with running() as kafka:
         kafka.produce("t", b"x")
-        with pytest.raises(AssertionError, match="t has 1 record after 0 s, not 2"):
+        with pytest.raises(AssertionError, match="t has 1 record after 0 s; expected: 2"):
             kafka.wait_for_records("t", 2, timeout=0)
-        with pytest.raises(AssertionError, match="there is no group g after 0 s, not Stable with 2 members"):
+        with pytest.raises(AssertionError, match="there is no group g after 0 s; expected: Stable with 2 members"):
             kafka.wait_for_group("g", members=2, timeout=0)

@@ -7,7 +7,7 @@ import pytest
 from stepdown.broker.faults.field_parsers import OTHER_CODES
 from stepdown.config import ConfigError
 from stepdown.protocol.errors import ErrorCode
-from stepdown.testing import Kafka, KafkaError, running
+from stepdown.testing import Kafka, KafkaError, NoAnswer, Unreachable, running
 from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.own_brokers import OwnBrokers
 from stepdown.testing.security.secured_listener import check_protocol
@@ -29,8 +29,14 @@ WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
         "found 'NOT_LEADER'; did you mean NOT_LEADER_OR_FOLLOWER?",
     ),
     (lambda kafka: kafka.cluster.move_leader("orders"), "needs several brokers: kafka_cluster, @pytest.mark.kafka"),
-    (lambda kafka: kafka.assert_produces("ordres", "x", timeout=0), "no topic ordres, there are: orders; did you mean"),
-    (lambda kafka: kafka.wait_for_records("ordres", 1, timeout="1ms"), "no topic ordres, there are: orders; did you"),
+    (
+        lambda kafka: kafka.assert_produces("ordres", "x", timeout=0),
+        "^1 record expected within 0 s; there is no topic ordres, there are: orders; did you m",
+    ),
+    (
+        lambda kafka: kafka.wait_for_records("ordres", 1, timeout="1ms"),
+        "^1 record expected within 0.001 s; there is no topic ordres",
+    ),
     (lambda kafka: kafka.wait_for_records("orders", 1, timeout="soon"), "expected a time such as 45s, .* found 'soon'"),
     (lambda kafka: kafka.clients.confluent_kafka("alicia", "NOPE"), "mechanism is one of PLAIN, .* not 'NOPE'"),
     (lambda kafka: kafka.clients.kafka_python("alicia"), "users are of SSL, .* here security is PLAINTEXT"),
@@ -53,9 +59,22 @@ WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
     (lambda kafka: kafka.clock.advance(seconds=46), r"^Clock.advance\(\) got .* it takes by: say by='46s'$"),  # type: ignore[call-arg]
     (
         lambda kafka: kafka.create_topic("week", config={"retention.ms": "7days"}),
-        r"^config: retention.ms: expected a time such as 45s, .* found '7days'$",
+        r"^creating topic week: retention.ms: expected .* of at least -1, or a time such as 45s, .* found '7days' ",
     ),
     (lambda kafka: kafka.create_topic("week", config={"retention": "1h"}), "; did you mean retention.ms?"),
+    (
+        lambda kafka: kafka.create_topic("week", config={"log.retention.ms": "7d"}),
+        "log.retention.ms: a setting of brokers; that of topics is retention.ms",
+    ),
+    (
+        lambda kafka: kafka.create_topic("o", 3, 3),  # type: ignore[misc]
+        r"^Kafka.create_topic\(\) does not take 3 arguments without a name; .*: say replication_factor=3$",
+    ),
+    (
+        lambda kafka: kafka.faults.error("NOT_COORDINATOR", "Fetch"),
+        "found 'NOT_.*; that is an error code: the API come",
+    ),
+    (lambda kafka: kafka.clock.zzz, "^Clock has advance, now_ms, pause, resume, and no 'zzz'$"),  # type: ignore[attr-defined]
     (lambda kafka: kafka.faults.error("Produce", "NONE"), "or 6, found 'NONE'$"),
     (lambda kafka: kafka.faults.error("Produce", "_MSG_TIMED_OUT"), "of librdkafka, made in the client: use black_ho"),
     (lambda kafka: kafka.faults.error("Produce", -192), "of librdkafka, made in the client: use black_hole or delay"),
@@ -69,7 +88,7 @@ WRONG_USES: list[tuple[Callable[[Kafka], object], str]] = [
         r"1h30m \(of .*\), or a number of seconds, found",
     ),
     (lambda kafka: kafka.cluster.pause(2), "there is no broker 2, only broker 1; kafka_cluster, @pytest.mark.kafka"),
-    (lambda kafka: kafka.wait_for_group("nobody", timeout=0), "^there is no group nobody after 0 s"),
+    (lambda kafka: kafka.wait_for_group("nobody", timeout=0), "^there is no group nobody after 0 s; expected: Stable$"),
     (lambda kafka: kafka.wait_for_consumers("nobody", timeout=0), "^after 0 s: there is no group nobody"),
     (lambda kafka: kafka.clients.java("alice", "PLAIN"), "here security is PLAINTEXT"),
 ]
@@ -79,6 +98,7 @@ def test_a_wrong_use_is_told_with_what_there_is() -> None:
     """It named classes that a test does not see, gave no suggestion, or took a wrong login without a word.
 
     Later: a method of a part was answered by forty names, what exists by a field "scope", each wrong time by one text.
+    Then `self` counted as an argument, a wrong time had no topic, and what is missing did not say what was expected.
     """
     with running(topics={"orders": 1}) as kafka:
         kafka.group("nobody")  # so that there is a coordinator, which a wait of no time does not wait for
@@ -136,6 +156,29 @@ def test_what_other_clients_call_an_error_code_is_taken() -> None:
         kafka.faults.error("Produce", "NOT_LEADER_FOR_PARTITION", optional=True)
         (armed,) = kafka.faults
         assert armed["fault"]["code"] == "NOT_LEADER_OR_FOLLOWER"
+
+
+def test_an_error_of_the_client_is_taken_as_a_code() -> None:
+    """confluent_kafka's object was no error code of Kafka."""
+    fault = pytest.importorskip("confluent_kafka").KafkaError
+    with running() as kafka:
+        kafka.faults.error("Produce", fault(fault.TOPIC_AUTHORIZATION_FAILED), optional=True)
+        (armed,) = kafka.faults
+        assert armed["fault"]["code"] == "TOPIC_AUTHORIZATION_FAILED"
+
+
+@pytest.mark.parametrize("error", [ControlFailed, KafkaError, NoAnswer, Unreachable])
+def test_an_exception_is_named_as_tests_import_it(error: type[Exception]) -> None:
+    """It was `stepdown.testing.control_client.C...` in pytest's summary."""
+    assert error.__module__ == "stepdown.testing"
+
+
+async def test_a_wrong_time_is_told_beside_all_else_that_is_wrong() -> None:
+    """It was the only one of three wrong settings that was named."""
+    with pytest.raises(ConfigError) as told:
+        async with running(config={"num.partitions": "x", "log.retention.ms": "7 days", "foo.bar": 1}):
+            pass
+    assert [problem.key for problem in told.value.problems] == ["num.partitions", "log.retention.ms", "foo.bar"]
 
 
 def test_a_setting_is_given_as_python_has_it() -> None:

@@ -1,7 +1,7 @@
 """Fields to a fault and back; what is wrong with them is said."""
 
 import pytest
-from stepdown.broker.faults.fault_fields import WrongFault, fault_to_fields, fields_of_kind, make_fault
+from stepdown.broker.faults.fault_fields import WrongFault, describe_fault, fault_to_fields, fields_of_kind, make_fault
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.broker.faults.kinds.delay import DelayFault
 from stepdown.broker.faults.kinds.error import ErrorFault
@@ -80,6 +80,22 @@ def test_times_have_units(text: str | int, ms: int) -> None:
 def test_what_is_wrong_is_said(fields: dict[str, object], said: str) -> None:
     with pytest.raises(WrongFault, match=said):
         make_fault(fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"kind": "delay", "delay": "1ms", "api": "Produce"}, "delay 1 ms, api=Produce"),
+        (
+            {"kind": "error", "code": 6, "api": ["Fetch", "Produce"], "times": 3},
+            "error NOT_LEADER_OR_FOLLOWER, api=Fetch,Produce, times=3",
+        ),
+        ({"kind": "black_hole"}, "black_hole"),
+    ],
+)
+def test_a_fault_is_told_with_what_it_does(fields: dict[str, object], told: str) -> None:
+    """What brokers did last had "fault 1 armed: delay", not for how long nor of what."""
+    assert describe_fault(fault_to_fields(make_fault(fields))) == told
 
 
 NONSENSE: dict[str, list[object]] = {
