@@ -8,15 +8,16 @@ _LETTERS_PER_MISTAKE = 4
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name with the smallest edit distance; None if that is more than one change for four letters."""
+    """The known name with the smallest edit distance; None if that is more than one change for four letters of the
+    longer name."""
     asked = name.strip().lower().replace("_", ".")
-    most = max(1, len(asked) // _LETTERS_PER_MISTAKE)
-    near = (candidate for candidate in known if abs(len(candidate) - len(asked)) <= most)
-    ranked = [
-        (edit_distance(asked, candidate.lower()), abs(len(candidate) - len(asked)), candidate) for candidate in near
-    ]
-    best = min(ranked, default=None)
-    return best[2] if best is not None and best[0] <= most else None
+    ranked = []
+    for candidate in known:
+        most = max(1, max(len(asked), len(candidate)) // _LETTERS_PER_MISTAKE)
+        longer_by = abs(len(candidate) - len(asked))
+        if longer_by <= most and (distance := edit_distance(asked, candidate.lower())) <= most:
+            ranked.append((distance, longer_by, candidate))
+    return min(ranked)[2] if ranked else None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

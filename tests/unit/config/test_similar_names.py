@@ -11,6 +11,7 @@ from stepdown.config.tables.all_keys import BROKER_KEYS
         ("Log.Dirs", "log.dirs"),
         ("log.retention.hour", "log.retention.hours"),
         ("lisetners", "listeners"),
+        ("listene", "listeners"),  # two changes were too many for seven letters
         ("num.partition", "num.partitions"),
         ("auto.create.topic.enable", "auto.create.topics.enable"),
         ("stepdown.downconversion.chunk.byte", "stepdown.downconversion.chunk.bytes"),
