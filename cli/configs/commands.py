@@ -46,7 +46,7 @@ OWN_SOURCES = {
 """The config sources of values that were set at run time, by resource type."""
 HINTS = {
     "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
-    "INVALID_CONFIG": "`stepdown config` shows every setting with its type.",
+    "INVALID_CONFIG": "`stepdown config KEY` shows the values that a setting takes.",
     "CLUSTER_AUTHORIZATION_FAILED": "It takes DESCRIBE_CONFIGS or ALTER_CONFIGS on the cluster; super.users may.",
     "TOPIC_AUTHORIZATION_FAILED": "It takes DESCRIBE_CONFIGS or ALTER_CONFIGS on the topic.",
 }

@@ -6,6 +6,6 @@ HINTS = {
     "INVALID_TOPIC_EXCEPTION": "Names have 1 to 249 of a-z A-Z 0-9 . _ - where `.` and `_` count as the same.",
     "INVALID_PARTITIONS": "Partitions can be added, never removed.",
     "INVALID_REPLICATION_FACTOR": "There have to be that many brokers.",
-    "INVALID_CONFIG": "`stepdown config` lists the settings of topics.",
+    "INVALID_CONFIG": "`stepdown config KEY` shows the values that a setting takes.",
     "TOPIC_DELETION_DISABLED": "The broker's delete.topic.enable is false.",
 }

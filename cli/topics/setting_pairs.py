@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from .hints import HINTS
+
+LIST = "`stepdown config` lists the settings of topics."
 
 
 def parse_setting_pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
@@ -21,6 +22,6 @@ def parse_setting_pairs(texts: Sequence[str], option: str = "--config") -> dict[
         if not equals:
             raise CommandFailure(f"{option}: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
         if key.strip() not in TOPIC_KEYS:
-            raise CommandFailure(str(unknown_topic_key_problem(key.strip())), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
+            raise CommandFailure(str(unknown_topic_key_problem(key.strip())), LIST, EXIT_BAD_USAGE)
         result[key.strip()] = value
     return result

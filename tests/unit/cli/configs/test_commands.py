@@ -111,7 +111,7 @@ async def test_quotas_of_users_clients_and_addresses_are_set_shown_and_deleted(r
         (("describe", "topic=none"), 1, "stepdown: there is no topic none (UNKNOWN_TOPIC_OR_PARTITION)"),
         (("alter", "topic=t"), 2, "nothing to alter"),
         (("alter", "topic=t", "-c", "retention.ms"), 2, "expected NAME=VALUE"),
-        (("alter", "topic=t", "-c", "retention.ms=soon"), 1, "INVALID_CONFIG"),
+        (("alter", "topic=t", "-c", "retention.ms=soon"), 1, "(INVALID_CONFIG)\n  `stepdown config KEY` shows"),
         (("alter", "user=u", "-c", "producer_byte_rate=fast"), 2, "a quota is a number"),
         (("alter", "user=u", "-c", "speed=1"), 1, "INVALID_REQUEST"),
     ],

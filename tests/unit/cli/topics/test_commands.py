@@ -69,6 +69,7 @@ async def test_failures_tell_what_to_do_next(topics: Topics) -> None:
             "stepdown: there is no topic nothing (UNKNOWN_TOPIC_OR_PARTITION)\n  `stepdown topics list`",
         ),
         (["alter", "a", "-p", "1"], "Partitions can be added, never removed."),
+        (["alter", "a", "-c", "retention.ms=soon"], "`stepdown config KEY` shows the values"),
         (["create", "b!"], "Names have 1 to 249"),
         (["create", ""], 'stepdown: "": '),
         (["describe", "nothing"], "nothing: there is no such topic or partition (UNKNOWN_TOPIC_OR_PARTITION)"),
