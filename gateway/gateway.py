@@ -96,7 +96,7 @@ class Gateway:
         self.address = self.http_address = HostPort("", 0)
         network = settings.network
         self.clients = ClientReport(
-            network.stepdown_client_report_max_clients, self._time_of_request_ms, settings.upstream_servers
+            network.stepdown_client_report_max_clients, self._time_of_request_ms, settings.cluster_for_commands
         )
         self._turns = Turns(self.clock.monotonic_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)

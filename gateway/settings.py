@@ -9,13 +9,13 @@ Every fault is found before one is reported.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
-from ..client.security.settings import SecuritySettings, TlsSettings, parse_security
+from ..client.security.settings import OPEN, SecuritySettings, TlsSettings, parse_security
 from ..client.security.tls_context import load_certificates
 from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
 from ..config.errors import wrong_value
@@ -24,7 +24,6 @@ from ..config.keys.key import Key
 from ..config.keys.value_types import Value
 from ..config.listener_security import JAAS, ListenerSecurity, key_of_listener
 from ..config.similar_names import nearest
-from ..config.sources.yaml_file import read_yaml
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
 from .addresses.broker_names import PLACE, compile_name_pattern
@@ -41,18 +40,11 @@ from .setting_keys import (
     SINGLE,
     SNI,
     UPSTREAM,
-    VARIABLES,
     WITHOUT_STORE,
 )
+from .setting_sources import read_sources
 from .upstream_logins import UpstreamLogin, parse_clients
 
-AT_ONCE = ("allow", "drain.timeout.ms", LOGINS, f"{UPSTREAM}sasl.")
-"""The settings that take effect when the settings are read again."""
-WITHOUT_EFFECT = {
-    PORTS: {"advertised.port", "broker.host"},
-    SINGLE: {"broker.host", "first.port"},
-    SNI: {"first.port"},
-}
 LISTENER_PREFIX = f"listener.name.{LISTENER.lower()}."
 CLIENT_AUTH = f"{LISTENER_PREFIX}ssl.client.auth"
 
@@ -83,9 +75,10 @@ class GatewaySettings:
     logins: tuple[UpstreamLogin, ...]
 
     @property
-    def upstream_servers(self) -> str:
-        """`upstream.bootstrap.servers` as one text."""
-        return ",".join(map(str, self.bootstrap))
+    def cluster_for_commands(self) -> str:
+        """What commands take after `-b`: the servers, and the option for a login or TLS."""
+        servers = ",".join(map(str, self.bootstrap))
+        return servers if self.security == OPEN else f"{servers} --command-config FILE"
 
     @property
     def zstd_to(self) -> Codec | None:
@@ -111,51 +104,14 @@ def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable
     return make_settings(read_sources(file, environ, flags))
 
 
-def read_sources(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
-    """The given settings, in the order of the sources: a later one wins. Raises: ConfigError for an unreadable file."""
-    return (*(read_yaml(file, _is_secret) if file is not None else ()), *_read_environment(environ), *flags)
-
-
 def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> GatewaySettings:
     """With `opens_files`, a file that cannot be used is a fault too. Raises: ConfigError with every fault."""
     return _SettingsBuilder({each.key: each for each in given}, []).build(opens_files=opens_files)
 
 
-def list_settings_for_restart(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
-    """The names of settings that differ from those of the start, and count at the next one."""
-    return [key for key in _list_changes(started, given) if not key.startswith(AT_ONCE)]
-
-
-def list_settings_in_force(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
-    """The names of settings that differ from those of the start, and count at once."""
-    return [key for key in _list_changes(started, given) if key.startswith(AT_ONCE)]
-
-
-def describe_settings_without_effect(given: Iterable[Given], settings: GatewaySettings) -> list[str]:
-    """A line for each setting that is given and that only other settings have a use for."""
-    names = {each.key for each in given}
-    lines = [
-        f"{name} has no effect with addresses={settings.addresses}"
-        for name in sorted(names & WITHOUT_EFFECT[settings.addresses])
-    ]
-    if settings.security.sasl is None:
-        protocol = "SSL" if settings.security.tls is not None else "PLAINTEXT"
-        lines += [
-            f"{name} has no effect with {UPSTREAM}security.protocol={protocol}"
-            for name in sorted(names)
-            if name.startswith(f"{UPSTREAM}sasl.")
-        ]
-    return lines
-
-
 def list_allowed_networks(given: Iterable[Given]) -> tuple[AllowedNetwork, ...]:
     """The entries of `allow` that can be read, whatever else is wrong."""
     return _SettingsBuilder({each.key: each for each in given}, []).parse_allowed_networks()
-
-
-def _list_changes(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
-    before, now = ({each.key: each.text for each in texts} for texts in (started, given))
-    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
 
 
 def divide_memory_by_workers(settings: GatewaySettings) -> GatewaySettings:
@@ -167,23 +123,6 @@ def divide_memory_by_workers(settings: GatewaySettings) -> GatewaySettings:
         answer_memory_bytes=settings.answer_memory_bytes // settings.workers,
         network=replace(network, stepdown_request_memory_bytes=request_bytes),
     )
-
-
-def _is_secret(name: str) -> bool:
-    if name.startswith(UPSTREAM):
-        key = SECURITY_KEYS.get(name.removeprefix(UPSTREAM))
-    elif name.startswith(LOGINS):
-        key = SECURITY_KEYS.get(name.removeprefix(LOGINS).partition(".")[2])
-    else:
-        key = BROKER_KEYS.get(name) or key_of_listener(name)
-    return key is not None and key.sensitive
-
-
-def _read_environment(environ: Mapping[str, str]) -> Iterable[Given]:
-    for variable in sorted(environ):
-        if variable.startswith(VARIABLES):
-            name = variable.removeprefix(VARIABLES).lower().replace("_", ".").replace("...", "-").replace("..", "_")
-            yield Given(name, environ[variable], Origin(f"environment variable {variable}"))
 
 
 class _SettingsBuilder:
@@ -398,11 +337,11 @@ class _SettingsBuilder:
             return parse_security(texts)
         except ConfigError as fault:
             self._problems += [
-                Problem(
+                replace(
+                    each,
                     key=UPSTREAM + each.key,
                     expected=each.expected + (self._relay_setting_hint if each.key == JAAS else ""),
-                    found=each.found,
-                    nearest=each.nearest,
+                    origin=self._given.get(UPSTREAM + each.key, each).origin,
                 )
                 for each in fault.problems
             ]

@@ -20,15 +20,9 @@ from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_ended_entries
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS, VARIABLES
-from ...gateway.settings import (
-    GatewaySettings,
-    describe_settings_without_effect,
-    list_allowed_networks,
-    list_settings_for_restart,
-    list_settings_in_force,
-    make_settings,
-    read_sources,
-)
+from ...gateway.setting_sources import list_settings_for_restart, list_settings_in_force, read_sources
+from ...gateway.settings import GatewaySettings, list_allowed_networks, make_settings
+from ...gateway.settings_without_effect import describe_settings_without_effect
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
@@ -56,6 +50,11 @@ KEPT_BYTES = 8 << 20
 LENT = (
     "authentication=%s: whoever reaches %s has the rights of the gateway's %s; set security.protocol, ssl.client.auth "
     "or allow"
+)
+
+RELAYED = (
+    "authentication=relay: each client logs in to the cluster itself; for clients that cannot, such as Java 0.8, set "
+    "authentication=swap"
 )
 
 NO_OPTION = (
@@ -95,6 +94,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     for line in (*describe_settings_without_effect(texts, settings), *_list_certificates_not_in_force(settings)):
         log.warning(line)
     if given.check:
+        if settings.security.sasl is not None and not settings.swaps:
+            log.info(RELAYED)
         print("the settings are good; the cluster was not asked")
         return 0
     if settings.workers == 1:

@@ -208,6 +208,6 @@ def _parse_jaas_login(text: str, mechanism: str, problems: list[Problem]) -> tup
     module = LOGIN_MODULES.get(mechanism, "ScramLoginModule")
     options = parse_jaas(text, module) or {}
     if not options.get("username") or not options.get("password"):
-        expected = f'expected {module} required username="…" password="…";'
+        expected = f'expected {module} required username="…" password="…"; with sasl.mechanism={mechanism}'
         problems.append(Problem(key="sasl.jaas.config", expected=expected))
     return options.get("username", ""), options.get("password", "")

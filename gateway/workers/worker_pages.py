@@ -113,7 +113,7 @@ class WorkerPages:
     async def _read_joined_report(self) -> ClientReport:
         documents = list((await self._ask_all_workers("clients")).values())
         most_clients = self.settings.network.stepdown_client_report_max_clients
-        return await self.threads.run(lambda: join_reports(documents, most_clients, self.settings.upstream_servers))
+        return await self.threads.run(lambda: join_reports(documents, most_clients, self.settings.cluster_for_commands))
 
     async def _ask_whether_ready(self) -> tuple[dict[WorkerProcess, Message], list[str]]:
         """What each worker says, and the names of those that are silent."""

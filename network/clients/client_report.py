@@ -27,7 +27,7 @@ class ClientReport:
     """At most `most_clients` clients: a new one replaces one that has been silent for long.
 
     `wall_ms` converts `SeenClient.latest_s` into milliseconds since 1970. `cluster`: the brokers that a gateway
-    asks, HOST:PORT[,…].
+    asks, as commands take them after `-b`.
     """
 
     def __init__(self, most_clients: int, wall_ms: Callable[[float], int], cluster: str = "") -> None:

@@ -2,7 +2,7 @@
 
     {"clients": [row…], "forgotten": 0, "most_clients": 1000, "cluster": "kafka-1:9092"}
 
-`cluster`: the brokers that a gateway asks; "" of a broker and of a log.
+`cluster`: what commands take after `-b` at a gateway, also `kafka-1:9092 --command-config FILE`; "" elsewhere.
 
 `fetched`: Fetch requests, by the newest record format that their version reads.
 `lost`: how often something was dropped, on its way to the client or from it, as its versions have no field for it.

@@ -43,8 +43,8 @@ _MENDS = {
 }
 _NO_MEND = "none needed: this is a command or a producer of stepdown, and sends what its options say (--as)"
 _LOOKED_MEND = (
-    "if it is to write or read records, it does not reach the address that it is given: advertised.listeners of a "
-    "broker, advertised.host and the ports of brokers of a gateway"
+    "if it is to write or read records, it does not reach the address that it is given, which `stepdown cluster -b "
+    "HOST:PORT` shows: advertised.listeners of a broker, advertised.host and the ports of brokers of a gateway"
 )
 _OTHER_MEND = "a client library of Kafka 2.1 or later, without a setting that pins it to an older broker"
 _INSTEAD_OF_KAFKA_NODE = "; in place of kafka-node KafkaJS 2.x or confluent-kafka-javascript"

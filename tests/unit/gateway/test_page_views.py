@@ -86,7 +86,8 @@ async def test_a_client_that_stands_still_at_zstd_is_what_is_wrong(tmp_path: Pat
     assert name.startswith("till (unknown, as of Kafka 0.10.0 (guess)): orders-0 at offset 0, for ")
     assert "STEPDOWN_GATEWAY_STEPDOWN_DOWNCONVERSION_ZSTD=gzip, and restart the gateway" in problem["help"]
     assert (
-        f"topics alter orders -c compression.type=gzip -b {stage.gateway.settings.upstream_servers}" in problem["help"]
+        f"topics alter orders -c compression.type=gzip -b {stage.gateway.settings.cluster_for_commands}"
+        in problem["help"]
     )
 
 

@@ -7,15 +7,9 @@ import pytest
 from stepdown.cli.gateway.command_line import reload_settings
 from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.setting_keys import KEYS, LISTENER
-from stepdown.gateway.settings import (
-    GatewaySettings,
-    describe_settings_without_effect,
-    divide_memory_by_workers,
-    list_settings_for_restart,
-    load_settings,
-    make_settings,
-    read_sources,
-)
+from stepdown.gateway.setting_sources import list_settings_for_restart, read_sources
+from stepdown.gateway.settings import GatewaySettings, divide_memory_by_workers, load_settings, make_settings
+from stepdown.gateway.settings_without_effect import describe_settings_without_effect
 from support.gateway import gateway_to
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
@@ -56,6 +50,12 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
         *("socket.request.max.bytes", "advertised.host", "upstream.bootstrap.servers"),
     }
     assert "did you mean first.port?" in caught.value.report()
+
+
+def test_a_name_that_lacks_two_letters_is_known() -> None:
+    """`address` was told no name; its neighbours were."""
+    with pytest.raises(ConfigError, match=r"did you mean addresses\?"):
+        make_settings([UPSTREAM, given("address", "single")])
 
 
 def test_a_relay_that_would_log_in_is_told_what_to_say(tmp_path: Path) -> None:
@@ -270,6 +270,34 @@ def test_settings_for_other_addresses_are_named(addresses: str, named: list[str]
     texts = [UPSTREAM, given("addresses", addresses), given("first.port", "9100"), given("advertised.port", "9092")]
     lines = describe_settings_without_effect(texts, make_settings(texts))
     assert lines == [f"{name} has no effect with addresses={addresses}" for name in named]
+
+
+def test_tls_and_logins_of_a_side_without_them_are_named() -> None:
+    """Of the cluster's side logins were named, and of the clients' side nothing."""
+    names = ("listener.name.gateway.plain.sasl.jaas.config", "sasl.enabled.mechanisms", "ssl.client.auth")
+    values = ('x.PlainLoginModule required user_a="b";', "PLAIN", "required")
+    texts = [*SWAP[:2], given("upstream.security.protocol", "SASL_PLAINTEXT"), given("upstream.sasl.username", "a")]
+    texts += [SWAP[3], given("upstream.ssl.enabled.protocols", "TLSv1.3"), *map(given, names, values)]
+    assert describe_settings_without_effect(texts, make_settings(texts)) == [
+        *(f"{name} has no effect with security.protocol=PLAINTEXT" for name in names),
+        "upstream.ssl.enabled.protocols has no effect with upstream.security.protocol=SASL_PLAINTEXT",
+    ]
+
+
+@pytest.mark.parametrize(("protocol", "option"), [("PLAINTEXT", ""), ("SSL", " --command-config FILE")])
+def test_advice_names_the_option_for_a_login_or_tls(protocol: str, option: str) -> None:
+    """The command that it advised could not log in."""
+    settings = make_settings([UPSTREAM, given("upstream.security.protocol", protocol)])
+    assert settings.cluster_for_commands == f"kafka-1:9092{option}"
+
+
+def test_a_login_of_another_mechanism_is_told_so(tmp_path: Path) -> None:
+    """It wanted a PlainLoginModule, and did not name `sasl.mechanism`, which was missing, nor the file."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text('upstream.sasl.jaas.config: x.ScramLoginModule required username="a" password="b";\n')
+    with pytest.raises(ConfigError, match=r"with sasl\.mechanism=PLAIN") as caught:
+        load_settings(file, {}, [UPSTREAM, given("upstream.security.protocol", "SASL_SSL")])
+    assert caught.value.problems[0].origin.place == str(file)
 
 
 def test_a_login_without_a_protocol_that_has_logins_is_named() -> None:

@@ -175,7 +175,7 @@ async def test_zstd_that_a_client_cannot_read_is_counted_and_logged(
     assert row["lost"] == {"zstd": 2}
     assert row["loss_details"] == {"zstd": {"latest_ms": row["latest_ms"], "topics": ["orders"]}}
     (line,) = [each for each in caplog.messages if "loses zstd, of orders: set stepdown.downconversion.zstd" in each]
-    assert f"topics alter orders -c compression.type=gzip -b {stage.gateway.settings.upstream_servers}" in line
+    assert f"topics alter orders -c compression.type=gzip -b {stage.gateway.settings.cluster_for_commands}" in line
 
 
 async def test_lz4_that_kafka_node_cannot_read_is_counted(tmp_path: Path) -> None:

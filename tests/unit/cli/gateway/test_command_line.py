@@ -116,6 +116,16 @@ def test_a_login_that_is_lent_to_everybody_is_told(tmp_path: Path, more: str, is
     assert ("whoever reaches 127.0.0.1:9092 has the rights of the gateway's login" in told.stderr) == is_told
 
 
+@pytest.mark.parametrize(("authentication", "is_told"), [("relay", True), ("swap", False)])
+def test_whose_login_the_clients_have_is_told(tmp_path: Path, authentication: str, is_told: bool) -> None:
+    """With `relay` the gateway's login was good, though it helps no client that has none."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text(f"{LOGIN}\nauthentication: {authentication}\n")
+    told = run_command("gateway", "--check", file)
+    assert told.exit_code == 0, told.stderr
+    assert ("each client logs in to the cluster itself" in told.stderr) == is_told
+
+
 def test_a_client_certificate_is_no_lent_login(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     login = "authentication: swap\nupstream.security.protocol: SASL_SSL\nupstream.sasl: {username: a, password: b}\n"

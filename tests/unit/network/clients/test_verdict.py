@@ -55,7 +55,7 @@ def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> N
     for asked, told in ((looked, ONLY_LOOKED), ([*looked, (ApiKey.FIND_COORDINATOR, 4)], NOTHING_TELLS)):
         verdicts = judge_by_release(asked, UNSAID)
         assert {verdict.because for verdict in verdicts} == {(told,)}
-        assert ("advertised.host" in find_advice(verdicts, UNSAID)) == (told == ONLY_LOOKED)
+        assert ("`stepdown cluster -b" in find_advice(verdicts, UNSAID)) == (told == ONLY_LOOKED)
 
 
 @pytest.mark.parametrize("name", ["kafka-node", "unknown"])
