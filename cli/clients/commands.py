@@ -168,10 +168,11 @@ def _join_names(rows: Iterable[ClientRow]) -> str:
 
 def _describe_totals(rows: list[ClientRow]) -> str:
     """How many clients work with Kafka 4, in a sentence without what there is none of."""
-    own = sum(row.is_own and row.works == "no" for row in rows)
-    works = [row.works for row in rows if not (row.is_own and row.works == "no")]
-    yes, no, unknown = map(works.count, ("yes", "no", "unknown"))
-    some = len(works) - yes - no - unknown
+    from ...network.clients.client_row import OWN_COMMAND
+
+    works = [row.works for row in rows]
+    yes, no, unknown, own = map(works.count, ("yes", "no", "unknown", OWN_COMMAND))
+    some = len(works) - yes - no - unknown - own
     parts = (
         (yes, f"{yes} work{'s' if yes == 1 else ''} with Kafka 4 by what was seen"),
         (no, f"{no} do{'es' if no == 1 else ''} not work with Kafka 4 without a gateway"),

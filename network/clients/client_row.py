@@ -20,11 +20,12 @@ from ...protocol.kafka_releases import api_name
 from .losses import TIMESTAMPS, ZSTD
 from .seen_client import SeenClient
 from .software import Software
-from .verdict import Verdict, find_advice, judge_by_release
+from .verdict import Compatibility, Verdict, find_advice, judge_by_release
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 FIRST_FETCH_WITH_TIMESTAMPS = 2
 FIRST_FETCH_WITH_HEADERS = 4
+OWN_COMMAND = "own command"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,10 @@ class ClientRow:
 
     @property
     def works(self) -> str:
-        """yes, no or unknown, if it is the same for all releases of Kafka 4; otherwise each word with its releases."""
+        """yes, no or unknown, if it is the same for all releases of Kafka 4; otherwise each word with its releases. A
+        *no* of stepdown itself is OWN_COMMAND."""
+        if self.is_own and Compatibility.NO in self.kafka_4.values():
+            return OWN_COMMAND
         releases: dict[str, list[str]] = {}
         for release, word in self.kafka_4.items():
             releases.setdefault(word, []).append(release)

@@ -41,7 +41,7 @@ _MENDS = {
     "pykafka": "another library, such as confluent-kafka: pykafka is not maintained and has no newer requests",
     "no-kafka": "another library, such as KafkaJS: no-kafka is not maintained and has no newer requests",
 }
-_NO_MEND = "none needed: this is a command or a producer of stepdown, and sends what its options say (--as)"
+_NO_MEND = "none needed: stepdown sends what its options say (--as)"
 _LOOKED_MEND = (
     "if it is to write or read records, it does not reach the address that it is given, which `stepdown cluster -b "
     "HOST:PORT` shows: advertised.listeners of a broker, advertised.host and the ports of brokers of a gateway"

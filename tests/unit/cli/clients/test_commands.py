@@ -216,11 +216,13 @@ def test_advice_that_was_followed_is_not_given_again(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_command_of_stepdown_is_one_client_that_needs_no_gateway(tmp_path: Path) -> None:
-    """`produce --as` was two clients, a guess and stepdown, of which one did "not work with Kafka 4"."""
+    """`produce --as` was two clients, a guess and stepdown, of which one did "not work with Kafka 4"; later the row
+    said no, and the page something else."""
     async with running_broker(tmp_path) as broker:
         run = commands_for(broker)
         await run("topics", "create", "t")
         await run("produce", "t", "--as", "v1", stdin=b"a\n")
         done = await asyncio.to_thread(run_command, "clients", "--http", str(broker.http_address))
     assert f"stepdown {__version__} " in done.stdout and "guess" not in done.stdout
+    assert "  own command  " in done.stdout
     assert done.stdout.splitlines()[-1] == "1 client: 1 is stepdown itself"

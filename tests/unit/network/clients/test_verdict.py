@@ -115,9 +115,8 @@ def test_a_request_that_is_gone_altogether_says_so() -> None:
 def test_nobody_is_told_to_mend_a_command_of_stepdown(software: Software) -> None:
     """`stepdown produce --as v1` was to be mended by another client library."""
     assert software.is_own
-    assert find_advice(judge_by_release([(ApiKey.PRODUCE, 1)], software), software).startswith(
-        "none needed: this is a command"
-    )
+    advice = find_advice(judge_by_release([(ApiKey.PRODUCE, 1)], software), software)
+    assert advice.startswith("none needed: stepdown sends")
 
 
 def test_a_mend_is_told_to_those_who_need_one() -> None:
