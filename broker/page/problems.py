@@ -9,6 +9,7 @@ from ...network.page.problem import Problem
 from ...network.page.stalled_clients import find_stalled_clients
 from ...network.turn import Turn
 from ...protocol.api import API, ApiKey
+from ...protocol.plural import plural
 from .fault_control import find_control_without_token
 
 if TYPE_CHECKING:
@@ -67,16 +68,18 @@ def _check_directories(services: "Services") -> Problem:
 
 async def _check_clients(services: "Services", turn: Turn) -> Problem:
     old = Problem(
-        "requests in versions that Kafka 3.9 marks deprecated, by client",
+        "requests in deprecated versions, most of which Kafka 4 does not answer, by client",
         "stepdown clients --http HOST:PORT",
         "clients",
+        needs_action=False,
     )
     counts = []
     for client in services.clients:
         asked = client.requests.items()
         count = sum(count for (key, version), count in asked if API[ApiKey(key)].is_deprecated(version))
         if count and not client.software.is_own:
-            counts.append((count, f"{client.client_id or '(no client id)'} ({client.software}), {count}"))
+            name = client.client_id or "(no client id)"
+            counts.append((count, f"{name} ({client.software}), {plural(count, 'request')}"))
         await turn.next()
     for count, name in sorted(counts, reverse=True):
         old.add(name, count)

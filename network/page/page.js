@@ -205,11 +205,13 @@ function paged(view, parameters, draw, filters, title = 'Name contains') {
 /* Overview */
 
 function quantile(counts, bounds, share) {
-  const wanted = counts.reduce((a, b) => a + b, 0) * share;
+  const all = counts.reduce((a, b) => a + b, 0);
+  const wanted = all * share;
+  const name = all < 100 ? 'max ' : ''; // the p99 of so few is the slowest
   let seen = 0;
   for (let at = 0; at < counts.length; at += 1) {
     seen += counts[at];
-    if (wanted > 0 && seen >= wanted) return at < bounds.length ? '≤ ' + bound(bounds[at] * 1000) : '> ' + bound(bounds[bounds.length - 1] * 1000);
+    if (wanted > 0 && seen >= wanted) return name + (at < bounds.length ? '≤ ' + bound(bounds[at] * 1000) : '> ' + bound(bounds[bounds.length - 1] * 1000));
   }
   return '–';
 }
@@ -239,6 +241,13 @@ function tellWhere(overview) {
   }
 }
 
+const drawProblems = (title, kind, problems) => problems.length
+  ? make('section', { class: 'card ' + kind }, make('h2', {}, title), make('ul', {}, problems.map((each) =>
+    make('li', {}, capital(each.what) + (each.names.length ? ' (' + number(each.count) + ' in all): ' + each.names.join('; ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : '') : '.'),
+      make('br'), make('code', {}, each.help.replace('HOST:PORT', location.host)),
+      state.views.some(([name]) => name === each.view) ? [' · ', link('See ' + each.view, each.view)] : null))))
+  : null;
+
 async function drawOverview() {
   const now = await ask('overview');
   const change = difference(now, state.before);
@@ -262,12 +271,8 @@ async function drawOverview() {
   const apis = now.requests.map((each, at) => ({ ...each, now: change ? change.requests[at] : null }))
     .sort((one, other) => other.count - one.count);
   return [
-    now.problems.length
-      ? make('section', { class: 'card bad' }, make('h2', {}, 'What is wrong'), make('ul', {}, now.problems.map((each) =>
-        make('li', {}, capital(each.what) + (each.names.length ? ' (' + number(each.count) + ' in all): ' + each.names.join('; ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : '') : '.'),
-          make('br'), make('code', {}, each.help.replace('HOST:PORT', location.host)),
-          state.views.some(([name]) => name === each.view) ? [' · ', link('See ' + each.view, each.view)] : null))))
-      : make('section', { class: 'card calm' }, 'Nothing is wrong.'),
+    drawProblems('What is wrong', 'bad', now.problems.filter((each) => each.needs_action)) ?? make('section', { class: 'card calm' }, 'Nothing is wrong.'),
+    drawProblems('Worth knowing', 'notable', now.problems.filter((each) => !each.needs_action)),
     make('div', { class: 'tiles' },
       tile('Requests', change ? number(Math.round(rate(all))) + '/s' : unknown), tile('Bytes in', name('bytes_in')),
       tile('Bytes out', name('bytes_out')),
@@ -284,8 +289,8 @@ async function drawOverview() {
       ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : unknown, 'number'],
       ['p99 since start', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
       ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : unknown, 'number'],
-    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'p99: time of handling, without that which a Fetch waits for records or a JoinGroup for members.'
-      : 'p99: time until the answer, waiting in the cluster included: without new records a Fetch waits for as long as its client says, 0.5 s by default; a JoinGroup waits for members.')),
+    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'p99, or max of fewer than 100 requests: time of handling, without that which a Fetch waits for records or a JoinGroup for members.'
+      : 'p99, or max of fewer than 100 requests: time until the answer, waiting in the cluster included: without new records a Fetch waits for as long as its client says, 0.5 s by default; a JoinGroup waits for members.')),
   ];
 }
 
@@ -323,7 +328,7 @@ function showTopic(name) {
     ['Last stable offset', (row) => number(row.last_stable_offset), 'number'], ['Segments', (row) => number(row.segments), 'number'],
     ['Size', (row) => bytes(row.size_bytes), 'number'],
   ], found.rows, 'It has no partitions.'), showSettings(found.settings)]);
-  main.replaceChildren(make('h1', {}, 'Topic ' + name), card('Partitions', make('p', {}, link('All topics', 'topics')), list.elements), settings);
+  main.replaceChildren(link('All topics', 'topics'), make('h1', {}, 'Topic ' + name), card('Partitions', list.elements), settings);
   return list.start();
 }
 
@@ -450,7 +455,7 @@ function showRecords(topic, partition) {
     ? place.replaceChildren(make('p', { class: 'error' }, 'Offset and time are both filled in: empty one of them.'))
     : go(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
   form.addEventListener('change', () => found && show());
-  main.replaceChildren(make('h1', {}, topic + ', partition ' + partition), card('Records', make('p', {}, link('Partitions', 'topics', topic)),
+  main.replaceChildren(link('Topic ' + topic, 'topics', topic), make('h1', {}, topic + ', partition ' + partition), card('Records',
     make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
       make('label', {}, 'From offset', offset), make('label', {}, 'From time (UTC)', since), make('label', {}, 'Shown as', form),
       make('button', {}, 'Show'), first, back, next, last, make('label', { class: 'check' }, follow, 'follow the end')), place),
@@ -493,7 +498,7 @@ function showGroup(id) {
   ], found.rows, 'It has committed nothing, and is assigned nothing.'));
   const committed = card('Offsets', offsets.elements);
   committed.hidden = true; // until the group is known
-  main.replaceChildren(make('h1', {}, 'Group ' + id), about, card('Members', make('p', {}, link('All groups', 'groups')), members.elements), committed);
+  main.replaceChildren(link('All groups', 'groups'), make('h1', {}, 'Group ' + id), about, card('Members', members.elements), committed);
   members.start();
   return offsets.start();
 }
@@ -516,12 +521,11 @@ function showClients() {
   const requests = (row) => parted(Object.entries(row.requests).map(([api, versions]) => api + ' ' + Object.keys(versions).map((version) => 'v' + version).join(', ')));
   const changes = (row) => [...['converted', 'translated', 'lost'].map((name) => [capital(name), counts(row, name)]), ['Not in its versions', row.cannot_carry]]
     .filter(([, texts]) => texts.length).map(([title, texts]) => make('div', {}, make('div', { class: 'soft' }, title), parted(texts)));
-  const works = (row) => row.is_own && row.works === 'no' ? ["stepdown's own commands"] : [row.works];
   const list = paged('clients', {}, (found, isFiltered) => table('Clients', [
     ['Client', (row) => [row.client_id || '(no client id)', make('div', { class: 'soft' }, row.principal), make('div', { class: 'soft' }, row.address)], 'name'],
     ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'software'],
-    ['Works with Kafka 4', works, 'works'],
-    ['Because', (row) => lines([...because(row), row.mend && (row.is_own ? '' : 'What helps: ') + row.mend].filter(Boolean)), 'reason'],
+    ['Works with Kafka 4', (row) => row.works, 'works'],
+    ['Because', (row) => lines([...because(row), row.mend && 'Mend: ' + row.mend].filter(Boolean)), 'reason'],
     ['Requests', requests],
     ...found.rows.some((row) => changes(row).length) ? [['Changed, lost', changes, 'changes', 'What came in another format or version, and what did not arrive; what the versions of its requests have no field for']] : [],
     ['Latest', (row) => lines(time(row.latest_ms).slice(0, 19).split(' ')), 'short'],
@@ -535,7 +539,7 @@ function showClients() {
 function showRequests() {
   const field = (name, size) => make('input', { type: 'search', name, size, autocomplete: 'off', list: name === 'api' ? 'apis' : null, onchange: () => start() });
   const fields = { api: field('api', 14), client: field('client', 14), topic: field('topic', 14) };
-  const place = make('div', {});
+  const place = make('div', { class: 'dense' });
   const about = make('span', { class: 'soft' });
   const stop = make('button', { type: 'button', onclick: () => { isStopped = !isStopped; stop.textContent = isStopped ? 'Go on' : 'Stop'; draw(); round(); } }, 'Stop');
   const apis = make('datalist', { id: 'apis' });

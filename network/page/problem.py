@@ -1,7 +1,7 @@
 """A problem as the overview of the page shows it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 MOST_NAMES = 10
@@ -9,12 +9,14 @@ MOST_NAMES = 10
 
 @dataclass(slots=True)
 class Problem:
-    """Something that is wrong with `count` things, of which the first are named; `view` shows all of them."""
+    """Something that is wrong with `count` things, or without `needs_action` only worth knowing. The first of them are
+    named; `view` shows all."""
 
     what: str
     help: str
     view: str = ""
     count: int = 0
+    needs_action: bool = True
     names: list[str] = field(default_factory=list)
 
     def add(self, name: str, count: int = 1) -> None:
@@ -29,4 +31,4 @@ class Problem:
 
     def document(self) -> dict[str, Any]:
         """As the overview shows it."""
-        return {"what": self.what, "count": self.count, "names": self.names, "help": self.help, "view": self.view}
+        return asdict(self)

@@ -72,15 +72,16 @@ async def test_a_held_loop_is_told_with_its_time_for_ten_minutes(broker: Broker,
     assert not [each for each in await find_problems(broker, broker.turns.begin()) if "(Produce)" in each["what"]]
 
 
-async def test_old_requests_of_others_are_wrong_and_those_of_our_commands_are_not(broker: Broker) -> None:
-    """The page blamed `stepdown produce --as v1`."""
+async def test_old_requests_of_others_are_worth_knowing_and_those_of_our_commands_are_not(broker: Broker) -> None:
+    """The page blamed `stepdown produce --as v1`, and was red for clients that the broker is there to serve."""
     for client_id, software in (("app", "lib"), ("stepdown-cli", "stepdown"), ("me", "stepdown-cli")):
         async with await RawClient.connect(broker.address.host, broker.address.port, client_id=client_id) as client:
             await client.send(ApiVersionsRequest(client_software_name=software, client_software_version="1"), 3)
             await client.send(MetadataRequest(topics=()), 0)
             await client.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 0)
     (old,) = problems(await get_json(broker.http_address, "overview"))
-    assert (old["names"], "deprecated" in old["what"]) == (["app (lib 1), 2"], True)
+    assert (old["names"], "deprecated" in old["what"]) == (["app (lib 1), 2 requests"], True)
+    assert not old["needs_action"]
 
 
 async def test_a_client_that_stands_still_at_zstd_is_what_is_wrong(broker: Broker, client: RawClient) -> None:
@@ -267,11 +268,12 @@ async def test_nothing_can_be_changed_through_it(broker: Broker) -> None:
 
 
 async def test_the_row_of_a_client_says_whether_it_is_stepdown_itself(broker: Broker, client: RawClient) -> None:
-    """The page said of stepdown's own commands that they do not work with Kafka 4."""
+    """The page said of stepdown's own commands that they do not work with Kafka 4, and /clients still did."""
     async with await RawClient.connect(broker.address.host, broker.address.port, client_id="stepdown-cli") as own:
-        await own.send(MetadataRequest(topics=()), 0)
+        await own.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 0)
     rows = (await get_json(broker.http_address, "clients"))["rows"]
     assert {row["client_id"]: row["is_own"] for row in rows} == {MARKUP: False, "stepdown-cli": True}
+    assert "own command" in [row["works"] for row in rows]
 
 
 async def test_a_client_with_two_guesses_is_named_once(broker: Broker, client: RawClient) -> None:
@@ -280,7 +282,7 @@ async def test_a_client_with_two_guesses_is_named_once(broker: Broker, client: R
     await client.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 2)
     (old,) = problems(await get_json(broker.http_address, "overview"))
     (seen,) = broker.clients
-    assert (old["count"], old["names"]) == (2, [f"{MARKUP} ({seen.software}), 2"])
+    assert (old["count"], old["names"]) == (2, [f"{MARKUP} ({seen.software}), 2 requests"])
 
 
 async def test_clients_are_found_by_id_and_address(broker: Broker, client: RawClient) -> None:
