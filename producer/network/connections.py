@@ -223,7 +223,8 @@ class Connections:
     def _note_failure(self, node: _Node, reason: str) -> None:
         node.failure = reason
         host, port = node.address.host or "127.0.0.1", node.address.port
-        self._log.warning(f"connecting {host}:{port}", "connecting to %s:%d failed: %s", host, port, reason)
+        text = "no broker answers at %s:%d, trying until a broker answers: %s"
+        self._log.warning(f"connecting {host}:{port}", text, host, port, reason)
 
     def _forget_idle_nodes(self) -> None:
         used = {node_id: node for node_id, node in self._nodes.items() if node.connection or node.task}

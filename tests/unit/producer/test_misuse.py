@@ -159,7 +159,7 @@ async def unreachable(why: str, folder: Path, patch: pytest.MonkeyPatch) -> Asyn
 @pytest.mark.parametrize(
     ("why", "settings", "reason"),
     [
-        ("nobody listens", {}, "failed: Connection refused"),
+        ("nobody listens", {}, "Connection refused"),
         ("nobody answers", {"request_timeout_ms": 50}, "no answer to the first request within 50 ms"),
         ("no such host", {}, "Name or service not known"),
         ("no name of a host", {}, "codec failed"),
@@ -183,8 +183,8 @@ async def test_why_no_broker_is_reached_is_logged_and_told(
     ):
         with pytest.raises(Timeout, match="no broker answered") as caught:
             await producer.send("t", b"v")
-        assert address in str(caught.value) and reason.removeprefix("failed: ") in str(caught.value)
-        assert f"connecting to {address} failed" in caplog.text and reason in caplog.text
+        assert address in str(caught.value) and reason in str(caught.value)
+        assert f"no broker answers at {address}, trying" in caplog.text and reason in caplog.text
         assert "no broker answers so far, which is tried again" in caplog.text
 
 
