@@ -22,7 +22,7 @@ def completion_command(
     from typer._completion_shared import get_completion_script
 
     if shell not in SHELLS:
-        raise CommandFailure(f"expected {', '.join(SHELLS)}, found {shell!r}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"SHELL: expected {', '.join(SHELLS)}, found {shell!r}", "", EXIT_BAD_USAGE)
     typer.echo(get_completion_script(prog_name="stepdown", complete_var=COMPLETION_VARIABLE, shell=shell))
 
 

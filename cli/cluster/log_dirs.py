@@ -76,13 +76,13 @@ def _describe_directories(
                     "offset_lag": each.offset_lag,
                     "is_future": each.is_future_key,
                 }
-                for topic in result.topics
+                for topic in sorted(result.topics, key=lambda topic: topic.name)
                 if topic.name not in hidden and (not topics or topic.name in topics)
-                for each in topic.partitions
+                for each in sorted(topic.partitions, key=lambda each: each.partition_index)
             ],
         }
         for broker, response in responses.items()
-        for result in response.results
+        for result in sorted(response.results, key=lambda result: result.log_dir)
     ]
 
 

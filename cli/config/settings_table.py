@@ -23,7 +23,7 @@ Written by `stepdown config --markdown`; `stepdown config` prints the same table
 
 Names, defaults and ranges are Kafka 3.9's, but for those that begin with `stepdown.`. A setting of the broker is given
 in a .properties file, in an environment variable as Kafka's official image maps them (`KAFKA_LOG_DIRS` for `log.dirs`,
-`STEPDOWN_HTTP_LISTEN` for `stepdown.http.listen`; `__` is `_`, `___` is `-`), or with `-o key=value`; the later wins.
+`STEPDOWN_HTTP_LISTEN` for `stepdown.http.listen`; `__` is `_`, `___` is `-`), or with `-c KEY=VALUE`; the later wins.
 A name in a file or the environment that resembles none of these, as a plugin's or a vendor's, has no effect, and the
 log says so. A start ends with one that nearly is one of these ("did you mean"), and with any unknown name of `-o`.
 "Changes": *no* is read at the start only; *per broker* and *cluster* may be altered while the broker runs, for one

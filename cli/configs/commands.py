@@ -79,17 +79,16 @@ def describe(
     from ..support.terminal_tables import print_table
 
     if not rows:
-        typer.echo(_describe_none_set(wanted) if isinstance(wanted, ConfigResource) else "no quotas")
+        typer.echo(_describe_none_set(entity[0]) if isinstance(wanted, ConfigResource) else "no quotas")
         return
     print_table(columns, [[_format_cell(row, column) for column in columns] for row in rows])
 
 
-def _describe_none_set(resource: ConfigResource) -> str:
-    from ...client.operations.configs import ResourceKind
-
-    if resource.kind == ResourceKind.BROKER and not resource.name:
+def _describe_none_set(entity: str) -> str:
+    kind, equals, name = entity.partition("=")
+    if not equals:
         return "no default for all brokers is set; `stepdown configs describe broker=1 --all` shows what broker 1 has"
-    return "nothing was set at run time; --all shows what holds"
+    return f"{kind} {name} has no settings of its own; --all shows those in force"
 
 
 def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_defaults: bool) -> list[dict[str, Any]]:

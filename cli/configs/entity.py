@@ -43,6 +43,8 @@ def parse_entity(texts: Sequence[str]) -> ConfigResource | QuotaEntity:
             singular = kind.removesuffix("s")
             meant = f"; did you mean {singular}={name}?" if singular in (*RESOURCES, *CLIENTS) else ""
             meant = meant if equals else f"; a topic is topic={text}"
+            if equals and {".", "_"} & {*kind}:
+                raise CommandFailure(f"settings go after -c of `configs alter`: -c {text}", "", EXIT_BAD_USAGE)
             raise CommandFailure(f"{text!r} has no settings{meant}", HINT, EXIT_BAD_USAGE)
         if kind in named or (equals and not name):
             raise CommandFailure(f"{kind}: expected once, with one name", HINT, EXIT_BAD_USAGE)

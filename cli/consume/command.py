@@ -10,7 +10,7 @@ import typer
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_groups, complete_topics
-from ..support.escape_sequences import unescape
+from ..support.escape_sequences import unescape_option
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.record_formats import NEWEST, AsFormat, RecordFormat, parse_record_format
 
@@ -141,9 +141,13 @@ def _choose_renderer(
         return render_as_json
     marks = NullOutput(key=null_key.encode(), value=null_value.encode())
     if form is not None:
-        render = format_renderer(form, marks)
+        try:
+            render = format_renderer(form, marks)
+        except ValueError as fault:
+            raise _usage_failure(f"--format: {fault}") from fault
     else:
-        render = text_renderer(None if separator is None else unescape(separator), unescape(delimiter), marks)
+        between = None if separator is None else unescape_option(separator, "--key-separator")
+        render = text_renderer(between, unescape_option(delimiter, "--delimiter"), marks)
     return terminal_renderer(render) if sys.stdout.isatty() else render
 
 

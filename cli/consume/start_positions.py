@@ -59,7 +59,7 @@ def parse_start(text: str) -> StartPosition:
     elif text.startswith("-"):
         kind, digits = StartKind.LAST, text[1:]
     if not (digits.isascii() and digits.isdigit()) or int(digits) >= 1 << 63:
-        raise ValueError(f"expected earliest, latest, N, -N or @MS, found {text!r}")
+        raise ValueError(f"--offset: expected earliest, latest, N, -N or @MS, found {text!r}")
     return StartPosition(kind=kind, number=int(digits))
 
 

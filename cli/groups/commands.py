@@ -275,6 +275,7 @@ def _member_row(member: MemberDescription) -> dict[str, Any]:
         "client_id": member.client_id,
         "client_host": member.host,
         "assigned_count": len(member.partitions),
+        "assigned": [f"{topic}-{partition}" for topic, partition in sorted(member.partitions)],
     }
 
 
@@ -299,7 +300,7 @@ def _print_group(group: Mapping[str, Any]) -> None:
     typer.echo(escape_control_characters(heading))
     for name, columns, numeric in TABLES:
         if rows := group[name]:
-            cells = [["-" if cell is None else cell for cell in row.values()] for row in rows]
+            cells = [["-" if cell is None else cell for cell in [*row.values()][: len(columns)]] for row in rows]
             print_table(columns, cells, numeric=numeric)
 
 

@@ -17,7 +17,7 @@ from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client_by_properties
 from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.completion_values import complete_topics
-from ..support.escape_sequences import unescape
+from ..support.escape_sequences import unescape_option
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import parse_name_value_pairs
 from ..support.progress import show_progress
@@ -153,7 +153,7 @@ def produce_command(
         JsonRecordParser(headers=given_headers, timestamp=timestamp)
         if as_json
         else TextRecordParser(
-            separator=_unescape_option(key_separator, "--key-separator"),
+            separator=unescape_option(key_separator, "--key-separator") if key_separator else None,
             null_value=None if null_value is None else null_value.encode(),
             null_key=None if null_key is None else null_key.encode(),
             key=None if key is None else key.encode(),
@@ -165,7 +165,7 @@ def produce_command(
         bootstrap=bootstrap,
         destination=RecordDestination(topic=topic, partition=partition),
         reading=reading,
-        delimiter=None if whole else _unescape_option(delimiter, "--delimiter"),
+        delimiter=None if whole else unescape_option(delimiter, "--delimiter"),
         files=files or [],
         settings={"client.id": "stepdown-cli"} | settings,
         form=form,
@@ -186,13 +186,6 @@ def _check_format_can_hold(form: RecordFormat, *, has_headers: bool, has_timesta
         lacks.append("zstd")
     if lacks:
         raise CommandFailure(f"the format {form.name} has no {' and no '.join(lacks)}", "", EXIT_BAD_USAGE)
-
-
-def _unescape_option(text: str | None, option: str) -> bytes | None:
-    try:
-        return unescape(text) if text else None
-    except ValueError as fault:
-        raise CommandFailure(f"{option}: {fault}", "", EXIT_BAD_USAGE) from fault
 
 
 async def _produce(options: ProduceOptions) -> int | None:

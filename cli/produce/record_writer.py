@@ -13,10 +13,12 @@ from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
 from ...producer.injected_dependencies import Dependencies
+from ...producer.limited_log import LimitedLog
 from ...producer.network.connections import Connections
 from ...producer.sender.network_interface import NetworkClient
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
+from ...protocol.plural import plural
 from ...protocol.records.layout import NO_TIMESTAMP
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.record_formats import RecordFormat
@@ -65,6 +67,7 @@ class OlderBrokerConnections(Connections):
     def __init__(self, produce: VersionRange, settings: ProducerSettings, clock: Clock, changed: object) -> None:
         super().__init__(settings, clock, changed)  # type: ignore[arg-type]  # passed on unchanged
         self._produce = produce
+        self._log = LimitedLog("stepdown", clock.now_ms)  # in front of what the command says
 
     def versions(self, node_id: int) -> VersionRanges:
         ranges = super().versions(node_id)
@@ -172,6 +175,8 @@ class RecordWriter:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             number, error = self._failure
+            written = plural(self.written, "record") if self.written else "no record"
+            verb = "were" if self.written > 1 else "was"
             raise CommandFailure(
-                f"record {number} was not written: {error}; {self.written} records were", HINTS.get(error.code.name, "")
+                f"record {number} was not written: {error}; {written} {verb} written", HINTS.get(error.code.name, "")
             )

@@ -14,6 +14,7 @@ from ...client.errors import (
     KafkaError,
     MalformedAnswer,
     NoAnswer,
+    TlsExpected,
     Unreachable,
     UnsupportedVersion,
 )
@@ -41,9 +42,13 @@ HINTS_BY_FAULT = {
     Unreachable: "Name another with --bootstrap-server HOST:PORT, or start what should be there: `stepdown serve` "
     "starts a broker, and a gateway opens the port of a broker when that is there.",
     UnsupportedVersion: "It may be of another kind, or older or newer than this command needs.",
-    MalformedAnswer: f"{SILENT_HINT} {SECURITY_HINT}",
+    MalformedAnswer: SILENT_HINT,
+    TlsExpected: SECURITY_HINT,
 }
-HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is."}
+HINTS_BY_CODE = {
+    "BROKER_NOT_AVAILABLE": "`stepdown cluster` lists the brokers.",
+    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
+}
 
 
 class CommandClient(BlockingClient):
@@ -97,7 +102,7 @@ class CommandClient(BlockingClient):
             return "" if self._is_connected else SILENT_HINT
         if isinstance(fault, Unreachable) and fault.address not in (None, *self._bootstrap_addresses):
             return ADVERTISED_HINT.format(", ".join(map(str, self._bootstrap_addresses)), fault.address)
-        return HINTS_BY_FAULT.get(type(fault), "")
+        return HINTS_BY_FAULT.get(type(fault)) or self._hints.get(fault.error_code.name, "")
 
 
 def is_broken_connection(failure: CommandFailure) -> bool:

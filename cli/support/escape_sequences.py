@@ -9,6 +9,8 @@ import re
 from typing import Final
 from unicodedata import category
 
+from .failures import EXIT_BAD_USAGE, CommandFailure
+
 ESCAPES: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 OBEYED: Final = ("Cc", "Cf", "Zl", "Zp")
 """Unicode categories of characters that move the cursor, set colours, or turn the direction of writing."""
@@ -30,6 +32,14 @@ def unescape(text: str) -> bytes:
             raise ValueError(rf"expected \n \t \r \0 \\ or \xHH, found \{code}")
         at = match.end()
     return bytes(found + text[at:].encode(errors="surrogateescape"))
+
+
+def unescape_option(text: str, option: str) -> bytes:
+    """Returns the bytes that the value of an option stands for. Raises: CommandFailure."""
+    try:
+        return unescape(text)
+    except ValueError as fault:
+        raise CommandFailure(f"{option}: {fault}", "", EXIT_BAD_USAGE) from fault
 
 
 def escape(data: bytes) -> str:

@@ -208,8 +208,11 @@ def print_topics(found: Sequence[dict[str, Any]]) -> None:
             typer.echo(f"  {key}={value}")
         if topic["configs"].get("stepdown.settings.unknown") == "true":
             typer.echo("  its settings are not known: `stepdown topics adopt` says what they are")
-        columns = ("partition", "leader", "epoch", "replicas", "isr", "error")
-        print_table(columns, [_partition_row(partition) for partition in topic["partitions"]], numeric=columns[:3])
+        columns = ["partition", "leader", "epoch", "replicas", "isr", "error"]
+        if not any(partition["error"] for partition in topic["partitions"]):
+            columns.pop()
+        rows = [_partition_row(partition)[: len(columns)] for partition in topic["partitions"]]
+        print_table(columns, rows, numeric=columns[:3])
 
 
 def _partition_row(partition: dict[str, Any]) -> tuple[Any, ...]:

@@ -24,6 +24,12 @@ def test_help_names_every_command() -> None:
         assert f"\n  {name}" in told.stdout
 
 
+def test_help_may_be_asked_for_as_a_command() -> None:
+    """There was no such command."""
+    assert run_command("help").stdout == run_command("--help").stdout
+    assert run_command("help", "topics", "list").stdout == run_command("topics", "list", "--help").stdout
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
     assert f"usage: stepdown {name}" in run_command(name, "--help").stdout.lower()

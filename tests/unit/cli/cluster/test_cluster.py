@@ -50,6 +50,14 @@ async def test_the_log_directories_are_shown(run: Stepdown, broker: Broker) -> N
     assert "2 partitions" in (await run("log-dirs", "t")).stdout
 
 
+async def test_partitions_of_a_directory_are_sorted(run: Stepdown) -> None:
+    """They came as the broker's answer has them."""
+    await run("topics", "create", "a", "-p", 11)
+    (found,) = await rows(run, "log-dirs")
+    names = [(each["topic"], each["partition"]) for each in found["partitions"]]
+    assert (len(names), names) == (13, sorted(names))
+
+
 async def test_offsets_are_shown_and_records_deleted(run: Stepdown) -> None:
     assert await rows(run, "delete-records", "t", "-p", 0, "--before", 2) == [
         {"topic": "t", "partition": 0, "start_offset": 2, "error": ""}

@@ -54,7 +54,7 @@ async def test_a_value_that_is_not_set_is_none_and_a_table_without_rows_is_a_sen
     assert "(none)" in next(line for line in shown if line.startswith("broker.rack "))
     assert (
         await run("configs", "describe", "topic=t")
-    ).stdout == "nothing was set at run time; --all shows what holds\n"
+    ).stdout == "topic t has no settings of its own; --all shows those in force\n"
     for options in ((), ("--all",)):
         of_all_brokers = (await run("configs", "describe", "broker", *options)).stdout
         assert "no default for all brokers is set" in of_all_brokers
@@ -103,6 +103,8 @@ async def test_quotas_of_users_clients_and_addresses_are_set_shown_and_deleted(r
     ("arguments", "status", "told"),
     [
         (("describe", "table=t"), 2, "'table=t' has no settings"),
+        (("alter", "topic=t", "retention.ms=5"), 2, "settings go after -c of `configs alter`: -c retention.ms=5"),
+        (("describe", "broker=7"), 1, "`stepdown cluster` lists the brokers."),
         (("describe", "topic"), 2, "topic: which one?"),
         (("describe", "topic=t", "user=u"), 2, "topic and user have no settings together"),
         (("describe", "user=a", "user=b"), 2, "user: expected once"),

@@ -186,13 +186,14 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
         (("nothing",), 1, "stepdown topics list"),
         (("t", "-p", 2), 1, "no partition 2"),
         (("t", "-o", 6), 1, "t-0 has no offset 6: its offsets go from 0 to 5"),
-        (("t", "-o", "soon"), 2, "expected earliest, latest, N, -N or @MS"),
+        (("t", "-o", "soon"), 2, "--offset: expected earliest, latest, N, -N or @MS"),
         (("t", "-o", 1, "--from-beginning"), 2, "either --from-beginning or --offset"),
         (("t", "-g", "g", "-p", 0), 2, "stepdown groups reset-offsets"),
         (("t", "--isolation", "serializable"), 2, "read_committed"),
         (("t", "--isolation", "read_committed", "--as", "v1"), 2, "know no transactions"),
         (("t", "--json", "-f", "%v"), 2, "--json prints all there is"),
-        (("t", "-f", "%q"), 2, "found %q"),
+        (("t", "-f", "%q"), 2, "--format: expected one of"),
+        (("t", "-K", r"\q"), 2, "--key-separator: expected"),
         (("t", "--as", "v9"), 2, "expected v0, v1 or v2"),
     ):
         ended = await run("consume", *arguments)

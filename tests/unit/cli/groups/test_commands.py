@@ -101,6 +101,7 @@ async def test_a_group_is_described_with_members_and_lag(broker: Broker, groups:
             "client_id": "raw",
             "client_host": "/127.0.0.1",
             "assigned_count": 1,
+            "assigned": ["t-1"],
         }
     ]
     assert busy["offsets"] == [

@@ -150,6 +150,8 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
         (("t", "-p", 3), b"x", 1, "stepdown topics alter t -p 4"),
         (("nothing",), b"x", 1, "stepdown topics create nothing"),
         (("t",), b"x" * 500, 1, "Raise max.message.bytes"),
+        (("t", "-X", "batch.size=1"), b"x" * 500, 1, "; no record was written"),
+        (("t", "-X", "batch.size=1", "-D", "|"), b"v|" + b"x" * 500, 1, "; 1 record was written"),
         (("t", "-K", ":\\t"), b"k:\tv\nx", 1, 'record 2 of stdin: it has no key separator ":\\t"'),
         (("t", "--file", "missing"), b"", 1, "missing: No such file"),
         (("t", "--whole"), b"x" * 7_000_000, 1, "-X max.request.size"),
@@ -165,7 +167,7 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
     ):
         ended = await run("produce", *arguments, stdin=stdin)
         assert (ended.exit_code, told in ended.stderr) == (code, True), (arguments, ended.stderr)
-    assert await shown(run) == "v\n"  # what came before a bad line stays
+    assert await shown(run) == "v\nv\n"  # what came before a bad line stays
 
 
 async def test_acks_0_writes_too(run: Stepdown) -> None:
@@ -189,3 +191,22 @@ async def test_a_signal_ends_it_once_what_was_read_is_written(broker: Broker, ru
     _, errors = await process.communicate()
     assert (process.returncode, errors) == (130, b"")
     assert await shown(run) == "a\n"
+
+
+async def test_a_broker_that_ended_is_told_in_the_words_of_consume(tmp_path: Path) -> None:
+    """It said `stepdown-cli: connecting to … failed`."""
+    async with running_broker(tmp_path / "data") as broker:
+        await commands_for(broker)("topics", "create", "t")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "stepdown", "produce", "t", "-b", str(broker.address)),
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(b"a\n")
+        await commands_for(broker)("consume", "t", "--from-beginning", "-n", 1)
+    process.stdin.write(b"b\n")
+    told = (await process.stderr.readline()).decode()
+    process.kill()
+    await process.wait()
+    assert told.startswith(f"stepdown: no broker answers at {broker.address}, trying until a broker answers: ")

@@ -43,6 +43,7 @@ async def test_topics_are_listed_and_described_in_tables(topics: Topics) -> None
     assert [line.split() for line in listed[2:]] == [["a", "2", "1"], ["b", "2", "1"]]
     described = (await topics("describe", "b")).stdout
     assert described.startswith("b  2 partitions, 1 replica, id ")
+    assert described.splitlines()[1].split() == ["partition", "leader", "epoch", "replicas", "isr"]
 
 
 async def test_a_topic_that_is_there_is_an_error_unless_that_is_fine(topics: Topics) -> None:
@@ -130,12 +131,12 @@ def test_no_broker_is_told_with_how_to_start_one() -> None:
             "ApiVersions\n  Its log says why. It may expect TLS or a login (--command-config FILE, ",
         ),
         (b"", "or be a gateway whose cluster is away."),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "something else than a Kafka response"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "protocol begins\n  Is a Kafka broker listening there?\n"),
     ],
     ids=["closes", "closes, as a gateway", "speaks HTTP"],
 )
 def test_something_else_that_listens_there_is_told(answer: bytes, told: str) -> None:
-    """Of a gateway whose cluster was away it was said that TLS or SASL was the cause."""
+    """Of a gateway whose cluster was away, and of an HTTP port, it was said that TLS or SASL was the cause."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_answer_once, args=(server, answer))
         thread.start()
