@@ -40,17 +40,17 @@ class Layers:
     """Where the static texts were written."""
 
     @property
-    def release(self) -> str:
+    def kafka_release(self) -> str:
         """The release of Kafka that the broker acts as (`stepdown.act.as`), "" for none."""
         return self.static.get("stepdown.act.as", "")
 
     def default(self, name: str) -> Value | None:
         """The built-in default of one broker key, or that of the release that the broker acts as."""
         key = BROKER_KEYS[name]
-        if self.release:
+        if self.kafka_release:
             from .release_defaults import defaults_of
 
-            text = defaults_of(self.release).get(name)
+            text = defaults_of(self.kafka_release).get(name)
             if text is not None:
                 return key.value_of(text)
         return key.default

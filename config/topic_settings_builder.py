@@ -49,11 +49,11 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
 
 def topic_keys(layers: Layers) -> Mapping[str, Key]:
     """The settings that a topic may have, which depend on the release that the broker acts as."""
-    if not layers.release:
+    if not layers.kafka_release:
         return TOPIC_KEYS
     from .release_defaults import missing_topic_settings
 
-    missing = missing_topic_settings(layers.release)
+    missing = missing_topic_settings(layers.kafka_release)
     return {name: key for name, key in TOPIC_KEYS.items() if name not in missing}
 
 

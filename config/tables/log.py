@@ -16,7 +16,7 @@ FLUSH = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
-def _default_of(topic_key: str) -> str:
+def _describe_default(topic_key: str) -> str:
     return f"Default of the topic setting {topic_key}."
 
 
@@ -30,7 +30,7 @@ def _topic_default(
     change: UpdateMode = CLUSTER,
     synonyms: tuple[str, ...] = (),
 ) -> Key:
-    return active(name, kind, default, check, change, _default_of(topic_key), attribute="", synonyms=synonyms)
+    return active(name, kind, default, check, change, _describe_default(topic_key), attribute="", synonyms=synonyms)
 
 
 TOPIC_DEFAULTS = (
