@@ -148,9 +148,9 @@ class _LazyCommands(TyperGroup):
         _show_plain_metavars(command)
         if COMPLETION_VARIABLE in os.environ:
             _set_metavar_completion(command)
-        from .support.user_config import find_user_config
+        from .support.user_config import find_command_config_default
 
-        if defaults := find_user_config():
+        if defaults := find_command_config_default():
             ctx.default_map = {cmd_name: defaults | dict.fromkeys(getattr(command, "commands", ()), defaults)}
         return command
 

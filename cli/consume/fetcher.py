@@ -1,8 +1,9 @@
 """Fetches records from the partition leaders and advances the position of each partition.
 
-In versions before 3 a message set without a whole message is too short for the next message: it is fetched again with a
-higher byte limit, up to a bound. If a response has no bytes for any partition, nothing between the position and the end
-can be shown in this version: it was compacted away, or is a control batch and the version is below 4.
+Before Fetch 3, a message set without a whole message means that the byte limit was below the size of the next message:
+it is fetched again with a higher limit, up to a maximum. If a response has no bytes for any partition, nothing between
+the position and the end can be shown in this version: it was compacted away, or is a control batch and the version is
+below 4.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from ..serve.event_loop import run_in_loop
 from ..serve.greeting import print_greeting
 from ..serve.host_warnings import start_checking_hosts
 from ..serve.log_format import configure_logging
-from ..serve.log_options import add_log_options
+from ..serve.logging_options import add_logging_options
 from ..support.process_resources import (
     allow_open_files,
     collect_garbage_seldom,
@@ -248,5 +248,5 @@ def make_parser() -> CommandParser:
     )
     option("-o", "-c", "--override", "--config", dest="settings", help=argparse.SUPPRESS)
     option("--worker", default="", help=argparse.SUPPRESS)  # descriptors that a supervisor passes to a worker process
-    add_log_options(parser)
+    add_logging_options(parser)
     return parser

@@ -45,7 +45,7 @@ def dump(
         found = [file for given in paths for file in shown.files_to_dump(given)]
         sizes = [shown.files.size(str(path)) for path in found]
         done = 0
-        with show_progress("dumping", sum(sizes), prints=True) as show_done:
+        with show_progress("dumping", sum(sizes), command_prints=True) as show_done:
             for path, size_bytes in zip(found, sizes, strict=True):
                 if not as_json:
                     print(f"Dumping {path}")

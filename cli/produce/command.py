@@ -248,7 +248,7 @@ async def _produce_input(
     from .stdin_records import read_some
 
     number, done, data = 0, 0, b" "
-    with show_progress(name, _size_if_file(descriptor), prints=False) as show_done:
+    with show_progress(name, _size_if_file(descriptor), command_prints=False) as show_done:
         while data:
             data = await read_some(descriptor, name)
             try:

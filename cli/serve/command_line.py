@@ -13,7 +13,7 @@ from ...config import BROKER_KEYS, Given, Origin
 from ...config.keys.endpoints import parse_host_port
 from ...config.sources.command_parser import CommandParser
 from ...config.tables.stepdown import RELEASES
-from .log_options import add_log_options
+from .logging_options import add_logging_options
 
 DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
 
@@ -136,7 +136,7 @@ def make_parser() -> CommandParser:
         metavar="KEY=VALUE",
         help="A setting; may be repeated.",
     )
-    add_log_options(parser)
+    add_logging_options(parser)
     _add_test_options(parser)
     return parser
 

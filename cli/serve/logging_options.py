@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 FORMATS, LEVELS = ("console", "json"), ("debug", "info", "warning", "error")
 
 
-def add_log_options(parser: argparse.ArgumentParser) -> None:
+def add_logging_options(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument_group("log").add_argument
     option(
         "--log-format",

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def show_progress(name: str, total_bytes: int | None, *, prints: bool) -> Iterator[Callable[[int], None]]:
+def show_progress(name: str, total_bytes: int | None, *, command_prints: bool) -> Iterator[Callable[[int], None]]:
     """Yields a function that takes the number of bytes done. `total_bytes`: None if unknown.
 
-    If the command `prints` to the same terminal, there is no line: its output shows the progress.
+    There is no line if the command prints to the same terminal: its output shows the progress.
     """
-    if not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
+    if not sys.stderr.isatty() or (command_prints and sys.stdout.isatty()):
         yield lambda done: None
         return
     from rich.console import Console

@@ -13,8 +13,8 @@ from pathlib import Path
 VARIABLE = "STEPDOWN_CONFIG"
 
 
-def find_user_config() -> dict[str, str]:
-    """Returns the file as the default of the parameter `command_config`; nothing if there is no file."""
+def find_command_config_default() -> dict[str, str]:
+    """Returns {"command_config": path of the user's file}; {} if no file is named and there is none."""
     named = os.environ.get(VARIABLE, "")
     file = Path(named) if named else _config_home() / "stepdown" / "client.properties"
     return {"command_config": str(file)} if named or file.exists() else {}

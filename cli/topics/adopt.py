@@ -111,7 +111,7 @@ def adopt(
     else:
         opened = _connect_to_topics(bootstrap, command_config, selection)
     with opened as place:
-        for line in place.adopt_or_report_internal_partition_counts(counts):
+        for line in place.apply_internal_partition_counts(counts):
             typer.echo(line)
         known = place.topics()
         names = adoption.select_unknown_topics(known, patterns or [])

@@ -48,8 +48,8 @@ class TopicPlace(Protocol):
     def adopt(self, adoption: Adoption) -> Outcome:
         """Replaces the settings of a topic."""
 
-    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """Returns a line for each internal topic whose number of partitions differs from `counts`.
+    def apply_internal_partition_counts(self, described: Mapping[str, int]) -> Sequence[str]:
+        """Returns a line for each internal topic whose number of partitions differs from the described one.
 
         Topics of directories get that number, unless these are only read; those of a running broker keep theirs.
         """

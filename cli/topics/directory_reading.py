@@ -27,7 +27,7 @@ from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailure
 from .adoption import Adoption, KnownTopic
-from .directory_topics import describe_changes, find_partition_changes
+from .directory_topics import describe_partition_counts, find_partition_changes
 from .kafka_tool_output import DescribedTopic, ToolOutput
 from .zookeeper_adoption import add_access
 
@@ -143,7 +143,7 @@ class DirectoryReading:
         """Changes nothing, and returns the lines of a real run."""
         return add_access(self.store.state.copy(), cluster)
 
-    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
+    def apply_internal_partition_counts(self, described: Mapping[str, int]) -> Sequence[str]:
         """Changes nothing; returns the lines of a real run. Raises: CommandFailure if a folder contradicts a count."""
         present = self.store.state.topics
-        return describe_changes(present, find_partition_changes(present, counts))
+        return describe_partition_counts(present, find_partition_changes(present, described))

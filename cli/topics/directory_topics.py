@@ -46,16 +46,16 @@ class DirectoryTopics:
             return Outcome(name=adoption.topic, error=error_name(fault.code), message=fault.message or "")
         return Outcome(name=adoption.topic)
 
-    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
+    def apply_internal_partition_counts(self, described: Mapping[str, int]) -> Sequence[str]:
         """Sets the counts and returns the changes. Raises: CommandFailure if a folder contradicts a count."""
         store = self._topics.store
         present = dict(store.state.topics)
-        changed = find_partition_changes(present, counts)
+        changed = find_partition_changes(present, described)
         if changed:
             store.state.topics |= changed
             store.save()
             store.write_snapshot()  # in the metadata log, fewer partitions appear as a removed and recreated topic
-        return describe_changes(present, changed)
+        return describe_partition_counts(present, changed)
 
     def adopt_or_report_access(self, cluster: KafkaCluster) -> Sequence[str]:
         with self._topics.store.change() as state:
@@ -71,7 +71,7 @@ def find_partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[s
     }
 
 
-def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, StoredTopic]) -> list[str]:
+def describe_partition_counts(before: Mapping[str, StoredTopic], after: Mapping[str, StoredTopic]) -> list[str]:
     """Returns a line for each topic of `after`, with both partition counts."""
     return [
         f"{name}: {plural(topic.partitions, 'partition')} instead of {before[name].partitions}"

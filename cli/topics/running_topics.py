@@ -100,14 +100,14 @@ class RunningTopics:
             return []
         return ["users, access rules and quotas of ZooKeeper are not taken: stop the broker and pass --log-dir"]
 
-    def adopt_or_report_internal_partition_counts(self, counts: Mapping[str, int]) -> Sequence[str]:
+    def apply_internal_partition_counts(self, described: Mapping[str, int]) -> Sequence[str]:
         """Only reports differing counts: groups and transactions are already placed by the present ones."""
-        found = self._client.run(describe_topics(list(counts))) if counts else []
+        found = self._client.run(describe_topics(list(described))) if described else []
         present = {topic["name"]: len(topic["partitions"]) for topic in found if not topic["error"]}
         return [
-            f"{name}: {counts[name]} partitions were described, {count} are here: stop the broker and pass --log-dir"
+            f"{name}: {described[name]} partitions were described, {count} are here: stop the broker and pass --log-dir"
             for name, count in present.items()
-            if count != counts[name]
+            if count != described[name]
         ]
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.cli.support.user_config import find_user_config
+from stepdown.cli.support.user_config import find_command_config_default
 from support.command import run_command
 
 
@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_is_said_without_a_file(folder: Path) -> None:
-    assert find_user_config() == {}
+    assert find_command_config_default() == {}
 
 
 @pytest.mark.parametrize("command", ["topics list", "cluster", "consume t", "configs describe topic=t"])
@@ -65,7 +65,7 @@ def test_the_file_that_a_variable_names_has_to_be_there(
     told = run_command("topics", "list")
     assert (told.exit_code, "other.properties: No such file" in told.stderr) == (2, True), told.stderr
     other.write_text("bootstrap.servers=127.0.0.1:4,127.0.0.1:5\n")
-    assert find_user_config() == {"command_config": str(other)}
+    assert find_command_config_default() == {"command_config": str(other)}
     assert "at 127.0.0.1:4, 127.0.0.1:5" in run_command("topics", "list").stderr
 
 
