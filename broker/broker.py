@@ -91,7 +91,7 @@ class Broker(Services):
         state = BrokerState(self, lambda: self.connections, lambda: self.is_ready)
         access = page_access_of(self, self._shared.lines)
         pages = pages_of(self, lambda: self.is_ready)
-        self._http = HttpServer(pages, private_pages_of(self), access, site=page_site_of(state, access))
+        self._http = HttpServer(pages, private_pages_of(self), access, fallback=page_site_of(state, access))
         self._loop_watch = LoopWatch(
             self.metrics.loop_held, self.loop_holds, self._server.peer_of, LogLineLimit(self.clock), self.clock.now_ms
         )

@@ -407,7 +407,9 @@ class Gateway:
             {"/metrics": self._make_metrics_page(), "/healthz": health_page, "/readyz": self.readiness_page},
             {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
             access,
-            site=PageSite(self.views.views_by_name, access) if self.settings.network.stepdown_page_enabled else None,
+            fallback=PageSite(self.views.views_by_name, access)
+            if self.settings.network.stepdown_page_enabled
+            else None,
         )
 
     def _make_page_access(self) -> PageAccess:

@@ -70,7 +70,7 @@ class Claim:
         self._budget._allow_reclaim(self, drop)
 
     def note_progress(self, forgiven_ms: float) -> None:
-        """Takes note that the holder progressed: it counts as stalled that much later."""
+        """Takes note that the holder progressed: it counts as stalled `forgiven_ms` later than it would have."""
         self._budget._forgive(self, forgiven_ms)
 
     def forbid_reclaim(self) -> None:

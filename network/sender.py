@@ -2,9 +2,10 @@
 
 A worker that converts a slice also sends it, as far as the socket takes it at once; the event loop waits for room.
 
-While a reader stalls, bytes of files take no memory (they stay in the page cache). A converted slice takes one filled
-buffer, and other slices what was converted to learn their sizes; all of that is charged to the conversion budget. If
-others wait for the budget, the buffer is dropped, and filled with the same bytes once the reader takes more.
+While a reader stalls, bytes of files take no memory (they stay in the page cache). The converted slice
+that is being sent holds one filled buffer. Those after it hold what was converted to find out their sizes. All of that
+is charged to the conversion budget. If others wait for the budget, the buffer is dropped, and filled with the same
+bytes once the reader takes more.
 """
 
 import asyncio

@@ -50,7 +50,7 @@ class WorkerPages:
         views = {"overview": self.overview, "clients": self.list_clients}
         site = PageSite(lambda: views, self.access) if network.stepdown_page_enabled else None
         pages = {"/metrics": self.show_metrics, "/healthz": health_page, "/readyz": self.readiness_page}
-        return HttpServer(pages, {"/clients": self.show_clients}, self.access, site=site)
+        return HttpServer(pages, {"/clients": self.show_clients}, self.access, fallback=site)
 
     async def show_metrics(self) -> Page:
         """Each sample has the number of its worker as a label, so that a counter begins again for itself alone."""

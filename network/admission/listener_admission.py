@@ -28,7 +28,7 @@ from .peer_log_limit import PeerLogLimit
 
 if TYPE_CHECKING:
     from ...protocol.tls_records import TlsBuffers
-    from ..tls.contexts import TlsContexts
+    from ..tls.contexts import ListenerTlsContext
     from ..tls.tls_wire import TlsWire
 
 MEMORY_BYTES = 4 << 20
@@ -75,7 +75,7 @@ class ListenerAdmission:
         self._sasl = security().sasl
         self._mechanisms = self._make_mechanisms(self._sasl)
         self._token_meter: RequestMeter | None = None
-        self._contexts = self._make_tls_contexts(security)
+        self._tls_context = self._make_tls_context(security)
 
     def _make_mechanisms(self, sasl: SaslSettings | None) -> Mapping[str, Callable[[], Mechanism]]:
         """Raises: DiskFault."""
@@ -95,15 +95,15 @@ class ListenerAdmission:
                     log.error("listener %s: %s; the mechanisms from before stay in use", self._name, fault)
         return self._mechanisms
 
-    def _make_tls_contexts(self, security: Callable[[], ListenerSecurity]) -> "TlsContexts | None":
+    def _make_tls_context(self, security: Callable[[], ListenerSecurity]) -> "ListenerTlsContext | None":
         if security().tls is None:
             return None
         from ..tls import contexts
 
-        return contexts.TlsContexts(self._name, lambda: security().tls, self._shared.clock)
+        return contexts.ListenerTlsContext(self._name, lambda: security().tls, self._shared.clock)
 
     def make_transport(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
-        if self._contexts is None:
+        if self._tls_context is None:
             return PlainTransport(sock, loop)
         from ...protocol.tls_records import TlsBuffers
         from ..tls.tls_wire import TlsWire
@@ -120,10 +120,10 @@ class ListenerAdmission:
         timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._on_login_timeout, connection))
         authenticated = partial(self._cancel_timer_and_unrestrict, connection, timer)
         connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
-        if self._contexts is not None:
+        if self._tls_context is not None:
             wire = cast("TlsWire", wire)
             connection.first = partial(self._shake_hands, wire, connection, sasl is None, authenticated)
-        connection.at_end = partial(self._on_connection_end, connection, timer)
+        connection.at_end = partial(self._end_login, connection, timer)
         if sasl is None:
             return inside
         peer.sasl = exchange = SaslExchange(self._refresh_mechanisms, sasl.max_session_ms, self._shared.clock)
@@ -137,9 +137,9 @@ class ListenerAdmission:
         """`authenticates`: the handshake is all that is needed, no login follows. Raises: CloseConnection, OSError."""
         from ..tls.tls_handshake import shake_hands
 
-        assert self._contexts is not None
+        assert self._tls_context is not None
         peer = connection.peer
-        user = await shake_hands(wire, self._contexts, self._shared.memory, peer.network)
+        user = await shake_hands(wire, self._tls_context, self._shared.memory, peer.network)
         peer.server_name = wire.server_name
         if user is not None:
             peer.principal = KafkaPrincipal(USER_TYPE, user)
@@ -152,11 +152,11 @@ class ListenerAdmission:
         timer.cancel()
         connection.unrestrict()
 
-    def _on_connection_end(self, connection: Connection, timer: Timer) -> None:
+    def _end_login(self, connection: Connection, login_timer: Timer) -> None:
         """Cancels the login timer. Counts the connection as failed if its login, or its re-authentication, did not
         succeed.
         """
-        timer.cancel()
+        login_timer.cancel()
         sasl = connection.peer.sasl
         if connection.is_restricted or (sasl is not None and sasl.refusal is not None):
             self._shared.failed_authentications.of(self._name, sasl.mechanism if sasl else "").add()

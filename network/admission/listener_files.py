@@ -10,10 +10,10 @@ from ..clock import LoopClock
 def find_unusable_files(listener: str, security: ListenerSecurity) -> Iterable[tuple[str, str]]:
     """Opens all files. Yields the setting and the reason for each that cannot be used."""
     if security.tls is not None:
-        from ..tls.contexts import TlsContexts, UnusableTls
+        from ..tls.contexts import ListenerTlsContext, UnusableTls
 
         try:
-            TlsContexts(listener, lambda: security.tls, LoopClock())
+            ListenerTlsContext(listener, lambda: security.tls, LoopClock())
         except UnusableTls as fault:
             yield from fault.reasons.items()
     if security.sasl is not None and security.sasl.oauth is not None:

@@ -2,11 +2,12 @@
 
     {"clients": [row…], "forgotten": 0, "most_clients": 1000, "cluster": "kafka-1:9092"}
 
-`cluster`: what commands take after `-b` at a gateway, also `kafka-1:9092 --command-config FILE`; "" elsewhere.
+`cluster`: what commands take after `-b` at a gateway, also `kafka-1:9092 --command-config FILE`; "" if the report is of a
+broker or from a request log.
 
 `fetched`: Fetch requests, by the newest record format that their version reads.
 `lost`: how often something was dropped, on its way to the client or from it, as its versions have no field for it.
-`loss_details`: for each of these, when its latest request came, and up to ten topics, where topics lose it.
+`loss_details`: for each kind of loss, the time of the latest request with it and, if topics lose it, up to ten of them.
 `cannot_carry`: all that its requests have no field for, whether or not any was lost.
 `because`: the reasons, joined by `; `. `works` and `reasons` summarize all releases.
 """

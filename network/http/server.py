@@ -46,7 +46,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """A request for a site. `query`: the text after the question mark. `peer`: the client's address. `method`: GET,
+    """A request for a page. `query`: the text after the question mark. `peer`: the client's address. `method`: GET,
     HEAD, or POST; only POST has a `body`.
     """
 
@@ -65,7 +65,7 @@ class Guard(Protocol):
         """Returns the answer to a client that may not see the page, perhaps after a delay; None if it may."""
 
 
-class Site(Guard, Protocol):
+class FallbackPages(Guard, Protocol):
     """Answers requests for paths that have no page of their own."""
 
     async def answer(self, request: PageRequest) -> Page | None:
@@ -79,7 +79,7 @@ NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 class HttpServer:
     """Answers GET and HEAD on a fixed set of paths; each page is made when it is asked for.
 
-    `guarded_pages` are only for clients that `guard` accepts. `site` answers all other paths, POST included.
+    `guarded_pages` are only for clients that `guard` accepts. `fallback` answers all other paths, POST included.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class HttpServer:
         guarded_pages: Mapping[str, MakePage] = NO_PAGES,
         guard: Guard | None = None,
         *,
-        site: Site | None = None,
+        fallback: FallbackPages | None = None,
         idle_s: float = 75.0,
     ) -> None:
         self._pages = {**pages, **(guarded_pages if guard is not None else NO_PAGES)}
         self._guards = dict.fromkeys(guarded_pages, guard)
-        self._site = site
+        self._fallback = fallback
         self._idle_s = idle_s
         self._turns = Turns()
         self._server: asyncio.Server | None = None
@@ -232,19 +232,19 @@ class HttpServer:
     async def _find_refusal(self, request: h11.Request, peer: str) -> Page | None:
         """The answer to a client that may not see the page; None if it may."""
         path = _path_of(request)
-        guard = self._guards.get(path) if path in self._pages else self._site
+        guard = self._guards.get(path) if path in self._pages else self._fallback
         return None if guard is None else await guard.find_refusal(_make_page_request(request, b"", peer))
 
     async def _make_page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         make = self._pages.get(_path_of(request))
-        if make is None and self._site is not None and request.method in (*READING, b"POST"):
-            page = await self._site.answer(_make_page_request(request, body, peer))
+        if make is None and self._fallback is not None and request.method in (*READING, b"POST"):
+            page = await self._fallback.answer(_make_page_request(request, body, peer))
             if page is not None:
                 return page
         if request.method not in READING:
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
         if make is None:
-            there = ", ".join((*(("/",) if self._site is not None else ()), *self._pages))
+            there = ", ".join((*(("/",) if self._fallback is not None else ()), *self._pages))
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
         return await make()
 

@@ -74,7 +74,7 @@ class SaslGate:
         if key not in _BEFORE.get(exchange.state, ()):
             raise CloseConnection(self._describe_early_request(key, frame, peer))
         if key == ApiKey.API_VERSIONS:
-            self._count_version_request(version)
+            self._check_version_request(version)
         reply = self._inside.answer(frame, peer)
         if isinstance(reply, Reply) and exchange.state is not SaslState.FAILED:
             self._update_peer(peer)
@@ -84,7 +84,7 @@ class SaslGate:
     def after_sending(self, reply: Reply) -> None:
         self._inside.after_sending(reply)
 
-    def _count_version_request(self, version: int) -> None:
+    def _check_version_request(self, version: int) -> None:
         """Raises: CloseConnection."""
         if not self._version_requests_left:
             raise CloseConnection("ApiVersions again before the login is done")
@@ -94,7 +94,7 @@ class SaslGate:
     def _describe_early_request(self, key: int, frame: memoryview, peer: Peer) -> str:
         """Why the request is not answered. Takes the client id from its header, for the log."""
         if key not in ApiKey.__members__.values():
-            return "before the login is done, no request, perhaps a token of Kerberos (GSSAPI), which is not offered"
+            return "not a Kafka request, and the login is not done; perhaps Kerberos (GSSAPI), which is not offered"
         with suppress(MalformedFrame, UnsupportedApi):
             peer.client_id = (decode_request_header(frame)[0].client_id or "")[:MOST_NAME]
         hint = "" if self._exchange.state is not SaslState.HANDSHAKE else NO_LOGIN

@@ -41,8 +41,8 @@ class UnusableTls(DiskFault):
         self.reasons = reasons
 
 
-class TlsContexts:
-    """The current context of one listener."""
+class ListenerTlsContext:
+    """The TLS context of one listener, made again when it is asked for after a change."""
 
     def __init__(self, listener: str, settings: Callable[[], TlsSettings | None], clock: Clock) -> None:
         """Raises: UnusableTls if the first context cannot be made."""

@@ -11,10 +11,10 @@ from stepdown.network.http.server import (
     EVENTS_A_TURN,
     MOST_CONNECTIONS,
     MOST_HEAD_LINES,
+    FallbackPages,
     HttpServer,
     Page,
     PageRequest,
-    Site,
 )
 from stepdown.network.turn import TURNS_A_PASS
 from support.deadline import DEADLINE_S
@@ -61,8 +61,8 @@ class HoldingSite:
 
 
 @asynccontextmanager
-async def serving(site: Site | None = None) -> AsyncIterator[tuple[str, int]]:
-    server = HttpServer({"/healthz": alive, "/large": large}, site=site)
+async def serving(fallback: FallbackPages | None = None) -> AsyncIterator[tuple[str, int]]:
+    server = HttpServer({"/healthz": alive, "/large": large}, fallback=fallback)
     address = await server.start("127.0.0.1", 0)
     try:
         async with asyncio.timeout(DEADLINE_S):

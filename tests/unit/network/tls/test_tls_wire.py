@@ -138,16 +138,16 @@ async def test_new_certificates_are_used_and_nobody_is_hung_up_on(
     (tmp_path / "new").mkdir()
     renewed = Authority(tmp_path / "new", "renewed")
     own = Path(broker.settings.listener_security["SSL"].tls.own_file)  # type: ignore[union-attr, arg-type]
-    contexts = broker._admissions["SSL"]._contexts
-    assert contexts is not None
+    tls_context = broker._admissions["SSL"]._tls_context
+    assert tls_context is not None
     async with await connect(broker, "SSL", trusting(authority)) as client:
         await client.send(ALL_TOPICS, 9)
         await asyncio.to_thread(own.write_text, "nothing of use")
-        contexts._looked_ms = 0
+        tls_context._looked_ms = 0
         async with await connect(broker, "SSL", trusting(authority)) as other:  # the old ones stay
             await other.send(ALL_TOPICS, 9)
         await asyncio.to_thread(renewed.issue("broker").replace, own)
-        contexts._looked_ms = 0
+        tls_context._looked_ms = 0
         async with await connect(broker, "SSL", trusting(renewed)) as newer:
             await newer.send(ALL_TOPICS, 9)
         await client.send(ALL_TOPICS, 9)
