@@ -226,7 +226,7 @@ class ControlledCluster:
         self.cluster.move_leader(*_read_partition(fields), broker)
 
     def _move_coordinator(self, fields: Fields) -> None:
-        topic, partition = self.control.contents.coordinating_partition(fields)
+        topic, partition = self.control.topics_and_groups.coordinating_partition(fields)
         broker = fields["broker"] if "broker" in fields else self._in_sync_followers(topic, partition)[0]
         self.cluster.move_leader(topic, partition, broker)
 

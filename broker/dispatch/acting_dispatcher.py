@@ -1,4 +1,4 @@
-"""A dispatcher that refuses what a release of Apache Kafka does not know, as that release does."""
+"""Acts as one release of Kafka (`stepdown.act.as`): refuses the versions that this release lacks, in its way."""
 
 import struct
 from collections.abc import Coroutine, Mapping
@@ -54,7 +54,9 @@ class ActingDispatcher(Dispatcher):
 
 
 def _with_unknown_version(header: RequestHeader, head: memoryview) -> memoryview:
-    """The header with a version that does not exist: it ends with tagged fields, which a header before v3 lacks."""
+    """The header with a version that no release has. Such a header is read as flexible, so an empty list of tagged
+    fields is added if there is none.
+    """
     unknown = bytearray(head)
     _VERSION.pack_into(unknown, _VERSION_AT, UNKNOWN_VERSION)
     if not is_flexible_version(header.api_key, header.api_version):

@@ -1,6 +1,7 @@
 """The operations on a broker under test: the same from Python, over HTTP and in scenarios.
 
-`GET /` lists them; `contents.py` has those on topics and groups, `broker/*_with_control_port.py` those on brokers.
+`GET /` lists them; those on topics and groups are in `topic_and_group_operations.py`, those on brokers in
+`broker/*_with_control_port.py`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -14,7 +15,6 @@ from ...protocol.plural import describe_duration
 from ...storage.files.file_names import parse_log_folder_name
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
-from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Fields
 from .disk_faults import FaultyDisk, corrupt_last_batch
 from .event_log import END_OF_TEST, REFUSAL, EventLog, OtherEvent, time_line
@@ -23,6 +23,7 @@ from .fault_fields import WrongFault, describe_fault, fault_to_fields, make_faul
 from .field_parsers import parse_count, parse_duration_ms, parse_flag, parse_text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
+from .topic_and_group_operations import TopicAndGroupOperations
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -51,7 +52,7 @@ class Control:
         self._brokers: dict[int, Services] = {}
         self.running: Callable[[], Iterable[Services]] = lambda: self._brokers.values()
         """Returns the brokers that run; replaced by the owner that stops and starts them."""
-        self.contents = Contents(lambda: self.running())
+        self.topics_and_groups = TopicAndGroupOperations(lambda: self.running())
         self._injectors: dict[int, Injector] = {}
         self._silenced: dict[int, str] = {}
         """Brokers that answer nobody since they were paused, killed or stopped here."""
@@ -67,7 +68,7 @@ class Control:
         self._brokers[services.cluster.node_id] = services
         node_id = services.cluster.node_id
         injector = self._injectors[node_id] = Injector(
-            services, self.faults, self.events, self.contents, lambda: node_id in self._silenced
+            services, self.faults, self.events, self.topics_and_groups, lambda: node_id in self._silenced
         )
         services.interceptors.append(injector)
         services.control = self
@@ -188,7 +189,7 @@ class Control:
                 what="Lists the brokers that were paused, killed or stopped here, and have not begun again.",
                 act=self._list_silent_brokers,
             ),
-            *self.contents.control_operations(),
+            *self.topics_and_groups.control_operations(),
         )
 
     async def _list_operations(self, fields: Fields) -> Answer:
@@ -326,7 +327,7 @@ class Control:
         if keeps:
             self.log_event(END_OF_TEST)
         else:
-            await self.contents.delete_all()
+            await self.topics_and_groups.delete_all()
             self.events.clear()
             self.log_event("reset: topics, groups, transactions, faults and the clock are as new")
         return answer

@@ -83,7 +83,7 @@ def _split_item(item: Any, is_meant: Meant, topic_name: TopicName, topic: str | 
 
 
 def merge_responses(one: Any, other: Any) -> Any:
-    """The response to both halves of a request that was split."""
+    """Joins the responses to the two halves of a split request into one."""
     if one is None or other is None:
         return one if other is None else other
     both = {name: (*items, *getattr(other, name)) for name, items in arrays_of_structs(one)}

@@ -9,12 +9,12 @@ from ...protocol.schema import Piece
 from ..dispatch.call import TESTS_CLIENT_ID
 from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
-from .contents import Contents
 from .error_responses import error_codes_in
 from .event_log import NOT_YET, EventLog, RequestEvent, describe_answer, describe_wait
 from .fault import Fault, FaultPlace
 from .kinds.lose_marker import LoseMarkerFault
 from .passing_request import PassingRequest
+from .topic_and_group_operations import TopicAndGroupOperations
 
 if TYPE_CHECKING:
     from ..dispatch.call import Call
@@ -33,14 +33,14 @@ class Injector(Interceptor):
         services: "Services",
         faults: ArmedFaults,
         events: EventLog,
-        contents: Contents,
+        topics_and_groups: TopicAndGroupOperations,
         is_silent: Callable[[], bool],
     ) -> None:
         """`is_silent`: whether a test has the broker answer nobody."""
         self._services = services
         self._faults = faults
         self._events = events
-        self._contents = contents
+        self._topics_and_groups = topics_and_groups
         self._is_silent = is_silent
         self._passing: dict[int, PassingRequest] = {}
 
@@ -56,7 +56,7 @@ class Injector(Interceptor):
         if request.event is not None:
             request.event.topics = request.list_topics(MOST_TOPICS)
             if call.key is ApiKey.FETCH:
-                self._contents.fetched.note_fetch(call.client_id or "", request.topics_and_partitions())
+                self._topics_and_groups.fetched.note_fetch(call.client_id or "", request.topics_and_partitions())
         for armed in self._fire(FaultPlace.BEFORE, request):
             response = await armed.fault.act_before(request, armed)
             if response is not None:
@@ -76,7 +76,7 @@ class Injector(Interceptor):
             request.event.pending = ""
             request.event.answer = [error_name(code) for code in sorted(error_codes_in(response))] if response else []
             request.event.note = describe_answer(call.key, call.request, response)
-        self._contents.fetched.note_answer(call.key, call.request, response)
+        self._topics_and_groups.fetched.note_answer(call.key, call.request, response)
         if response is None:
             del self._passing[id(call)]
         return response

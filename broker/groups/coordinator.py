@@ -274,7 +274,7 @@ class GroupCoordinator:
             return LeaveGroupResponse(members=self._classic_in_consumer.leave(group, leaving))
         return LeaveGroupResponse(members=self._member_requests.leave(group, leaving))
 
-    # MemberRequests of the consumer protocol
+    # Members of the consumer protocol
 
     async def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller

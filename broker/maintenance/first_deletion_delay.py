@@ -28,7 +28,7 @@ class FirstDeletionDelay:
     def __init__(self, clock: Clock, log_manager: LogManager) -> None:
         self._clock = clock
         self._log_manager = log_manager
-        self._waiting = log_manager.checkpoints.read_awaiting_first_deletion()
+        self._waiting = log_manager.checkpoints.read_partitions_awaiting_first_deletion()
         self._saved = frozenset(self._waiting)
         self._given_ms: dict[tuple[str, int], int] = {}
 
@@ -50,7 +50,7 @@ class FirstDeletionDelay:
         """Writes the checkpoints if the waiting partitions have changed since the last write. Raises: DiskFault."""
         waiting = frozenset(self._waiting)
         if waiting != self._saved:
-            self._log_manager.checkpoints.write_awaiting_first_deletion(waiting)
+            self._log_manager.checkpoints.write_partitions_awaiting_first_deletion(waiting)
             self._saved = waiting
 
     def may_delete(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:

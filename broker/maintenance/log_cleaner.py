@@ -161,8 +161,9 @@ class Cleaner:
         self.max_dirty_ratio = highest
         return None if best is None or best[0].key in self._in_progress else best
 
-    def _may_compact(self, partition: Partition, what: CleanableRange) -> bool:
-        text = f"what later records replace in {what.dirty_bytes} bytes below offset {what.end}: cleanup.policy=compact"
+    def _is_past_first_deletion_delay(self, partition: Partition, cleanable: CleanableRange) -> bool:
+        dirty = f"{cleanable.dirty_bytes} bytes below offset {cleanable.end}"
+        text = f"what later records replace in {dirty}: cleanup.policy=compact"
         return self._core.first_deletion_delay.may_delete(partition, lambda: [text])
 
     def _find_cleanable_range(self, partition: Partition, now_ms: int) -> CleanableRange | None:
@@ -171,7 +172,7 @@ class Cleaner:
         try:
             below = self._clean_below.get(partition.key)
             what = find_cleanable_range(partition.log, below, partition.last_stable_offset, now_ms)
-            return None if what.is_due and not self._may_compact(partition, what) else what
+            return None if what.is_due and not self._is_past_first_deletion_delay(partition, what) else what
         except Exception as fault:
             self._mark_uncleanable(partition, fault)
             return None

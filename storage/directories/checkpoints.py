@@ -85,16 +85,16 @@ class Checkpoints:
         """Writes the offsets up to which logs are clean."""
         self._write(CLEANER_OFFSETS, lambda logs: {key: offsets[key] for key in logs if key in offsets})
 
-    def read_awaiting_first_deletion(self) -> set[TopicPartition]:
-        """Reads the logs that `write_awaiting_first_deletion` has written last."""
+    def read_partitions_awaiting_first_deletion(self) -> set[TopicPartition]:
+        """Reads the logs that `write_partitions_awaiting_first_deletion` has written last."""
         return {
             key
             for directory, logs in self.logs_by_directory()
-            for key in directory.read_awaiting_first_deletion()
+            for key in directory.read_partitions_awaiting_first_deletion()
             if key in logs
         }
 
-    def write_awaiting_first_deletion(self, waiting: Collection[TopicPartition]) -> None:
+    def write_partitions_awaiting_first_deletion(self, waiting: Collection[TopicPartition]) -> None:
         """Writes the logs that were taken over and in which nothing was deleted since."""
         self._write(
             FIRST_DELETIONS, lambda logs: {key: log.log_end_offset for key, log in logs.items() if key in waiting}

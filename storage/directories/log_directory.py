@@ -126,7 +126,7 @@ class LogDirectory:
     def cleaner_offsets(self) -> dict[TopicPartition, int]:
         return self._read_checkpoint(CLEANER_OFFSETS)
 
-    def read_awaiting_first_deletion(self) -> dict[TopicPartition, int]:
+    def read_partitions_awaiting_first_deletion(self) -> dict[TopicPartition, int]:
         return self._read_checkpoint(FIRST_DELETIONS)
 
     def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:

@@ -210,7 +210,7 @@ class GroupWorld:
         return self.members.heartbeat(self.group, request)
 
     def leave(self, *leaving: str | tuple[str, str]) -> list[ErrorCode]:
-        """MemberRequests by id, or by id and instance id."""
+        """Removes members, named by id, or by id and instance id; returns the error of each."""
         named = [
             MemberIdentity(member_id=each)
             if isinstance(each, str)

@@ -36,8 +36,8 @@ class Member:
     partitions: list[TopicPartition]
 
 
-class Contents:
-    """Topics and groups of the brokers. `running` returns the brokers that run."""
+class TopicAndGroupOperations:
+    """The operations of a control on topics and groups. `running` returns the brokers that run."""
 
     def __init__(self, running: Callable[[], Iterable["Services"]]) -> None:
         self.fetched = FetchedPartitions()
