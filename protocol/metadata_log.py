@@ -282,14 +282,14 @@ _WITHOUT_STATE: Final = {7: 0, 8: 0, 17: 3, 20: 0, 27: 0, 29: 0}
 """Types that nothing is taken from, and their last version."""
 
 
-class UnknownRecord(MalformedFrame):
+class MetadataRecordTooNew(MalformedFrame):
     """A record of a type, or in a version, that is not known: a newer Kafka wrote it."""
 
 
 def decode_metadata_record(value: memoryview) -> Any | None:
     """The record; None for one that nothing is taken from. Tagged fields that are not known are passed over.
 
-    Raises: UnknownRecord, MalformedFrame.
+    Raises: MetadataRecordTooNew, MalformedFrame.
     """
     frame_version, position = read_uvarint(value, 0)
     if frame_version != FRAME_VERSION:
@@ -300,9 +300,9 @@ def decode_metadata_record(value: memoryview) -> Any | None:
     if record_class is None:
         if version <= _WITHOUT_STATE.get(kind, -1):
             return None
-        raise UnknownRecord(f"a metadata record has type {kind}, version {version}, which is not known")
+        raise MetadataRecordTooNew(f"a metadata record has type {kind}, version {version}, which is not known")
     if version not in (schema_of(record_class).versions or ()):
-        raise UnknownRecord(f"a {record_class.__name__} has version {version}, which is not known")
+        raise MetadataRecordTooNew(f"a {record_class.__name__} has version {version}, which is not known")
     return decode(record_class, version, value[position:])
 
 

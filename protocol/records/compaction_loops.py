@@ -550,15 +550,18 @@ class OffsetMap:
         self,
         records: cython.const[cython.uchar][::1],
         count: cython.longlong,
-        shift: cython.longlong,
-        same: cython.bint,
+        timestamp_shift: cython.longlong,
+        one_timestamp: cython.bint,
     ) -> bytes:
-        """Returns the records marked last, `shift` added to their timestamp deltas, or in place of them if `same`."""
+        """Returns the records that the last `mark_retained_records` marked.
+
+        `timestamp_shift` is added to each timestamp delta; with `one_timestamp` it replaces each.
+        """
         size: cython.Py_ssize_t = len(records)
         source: Source = source_of(records)
         room = bytearray(size + GROWTH_BYTES * count + 1)
         sink: Sink = sink_of(room)
         written: cython.Py_ssize_t
         with cython.nogil:
-            written = self._write(sink, 0, source, 0, count, size, shift, same)
+            written = self._write(sink, 0, source, 0, count, size, timestamp_shift, one_timestamp)
         return bytes(room[:written])

@@ -55,15 +55,14 @@ def decode_varint(data: Buffer, at: int, end: int, max_bits: int = _MAX_VARINT_B
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return _undo_zigzag(value, max_bits), at
+            return _undo_zigzag(value, 32 if max_bits == _MAX_VARINT_BITS else 64), at
         shift += 7
     raise InvalidRecord(f"a varint runs past byte {end} or over {max_bits // 7} bytes")
 
 
-def _undo_zigzag(value: int, max_bits: int) -> int:
+def _undo_zigzag(value: int, value_bits: int) -> int:
     """Undo the zig-zag within 32 or 64 bits; bits beyond them are dropped, as Java's shifts drop them."""
-    bits = 32 if max_bits == _MAX_VARINT_BITS else 64
-    value &= (1 << bits) - 1
+    value &= (1 << value_bits) - 1
     return (value >> 1) ^ -(value & 1)
 
 

@@ -457,7 +457,7 @@ class RecordColumns:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _begin_batch(self, data: Source, end: cython.Py_ssize_t) -> cython.int:
+    def _begin_batch(self, data: Source) -> cython.int:
         """Begin the plain v2 batch at `position`."""
         start: cython.Py_ssize_t = self.position
         self.left = get32(data, start + 57)
@@ -519,7 +519,7 @@ class RecordColumns:
             if data[start + 22] & CONTROL_BIT:
                 self.control_batches += 1
                 return DONE
-            status = self._begin_batch(data, end)
+            status = self._begin_batch(data)
             if status != DONE:
                 return status
         status = self._take_records(item, data, end)

@@ -331,8 +331,8 @@ class MatchReuse:
     def extend(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> cython.bint:
         """Extends the last match by this one if possible; returns whether it did.
 
-        That is possible if both have the same distance, or if the one inside a head also matches with the distance of
-        the other.
+        It has to follow the last one directly. Then it is possible if the distances are equal, or if one of the two
+        matches is in a message head and also repeats at the other's distance.
         """
         matches: Words = self.matches
         last: cython.Py_ssize_t = self.last
