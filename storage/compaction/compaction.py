@@ -81,7 +81,7 @@ class Compaction:
         return OffsetMap(slots, max(1, int(slots * self._limits.load_factor)), secrets.token_bytes(SECRET_BYTES))
 
     @cached_property
-    def _terms(self) -> CleaningTerms:
+    def _cleaning_terms(self) -> CleaningTerms:
         return CleaningTerms(
             now_ms=self._now_ms,
             horizon_ms=min(self._now_ms + self._config.delete_retention_ms, FOREVER),
@@ -95,7 +95,7 @@ class Compaction:
     @cached_property
     def _last_producer_offsets(self) -> list[int]:
         """The last offset of each producer, sorted; the compiled loop leaves batches that end at one to Python."""
-        return sorted(last.data_offset for last in self._terms.producers.values() if last.data_offset >= 0)
+        return sorted(last.data_offset for last in self._cleaning_terms.producers.values() if last.data_offset >= 0)
 
     @property
     def clean_end(self) -> int:
@@ -122,7 +122,7 @@ class Compaction:
         concerned = [segment for segment in self._segments if segment.base_offset < min(end, self._cleanable.end)]
         legacy_horizon_ms = self._legacy_horizon_ms()
         aborted = CleanedTransactionMetadata()
-        record_filter = RecordFilter(self._offsets, aborted, self._terms)
+        record_filter = RecordFilter(self._offsets, aborted, self._cleaning_terms)
         for group in group_segments(concerned, self._cleanable.end, self._config):
             yield from self._clean_group(group, aborted, record_filter, legacy_horizon_ms)
 
@@ -170,7 +170,9 @@ class Compaction:
         record_filter: RecordFilter,
         legacy_horizon_ms: int,
     ) -> Iterator[int | SegmentExchange]:
-        cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
+        cleaned = CleanedSegment.begin(
+            self._log.files, self._log.directory, group[0].base_offset, self._cleaning_terms.now_ms
+        )
         try:
             yield from self._copy_retained_records(group, cleaned, aborted, record_filter, legacy_horizon_ms)
             cleaned.complete(self._mtime_ms(group[-1]))
@@ -205,7 +207,7 @@ class Compaction:
         at = 0
         while True:
             stop = self._next_producer_offset(window, at)
-            status, at = writer.sift(self._offsets, window, at, stop, self._terms)
+            status, at = writer.sift(self._offsets, window, at, stop, self._cleaning_terms)
             if status == DONE:
                 return
             if status == NO_ROOM:

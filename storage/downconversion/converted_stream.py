@@ -121,7 +121,7 @@ class ConvertedStream:
 
     @property
     def buffer_bytes(self) -> int:
-        """The buffer size for the next `fill`; 0 if that makes the promise and needs no buffer for it."""
+        """The buffer size for the next `fill`; 0 if that only works out the promised size."""
         progress = self._progress
         if self.is_size_known or progress.is_small:
             return progress.buffer_bytes
@@ -171,7 +171,7 @@ class ConvertedStream:
     def _fill_first(self, buffer: bytearray | memoryview | None) -> int:
         if self._progress.is_small:
             self._before = self._progress = _begin(0, self.first_header, self.rules)
-            size = 0 if buffer is None else self._fill_small(memoryview(buffer))
+            size = 0 if buffer is None else self._fill_with_whole_slice(memoryview(buffer))
             if size or self.needs_worker:
                 return size
         source, rules, began = self.source, self.rules, self._progress
@@ -201,7 +201,7 @@ class ConvertedStream:
             self.size_bytes = self.rules.size_to_promise(self.source.size_bytes, first.size_bytes, converted_bytes)
             self.is_size_known = True
 
-    def _fill_small(self, out: memoryview) -> int:
+    def _fill_with_whole_slice(self, out: memoryview) -> int:
         """Fills `out` with all of a small slice; returns 0 if that cannot be done in the event loop."""
         first = self.first_header
         assert first is not None

@@ -309,16 +309,16 @@ def _read_state_documents(
             ) from fault
 
 
-def _merge(log: ClusterState, document: ClusterState) -> ClusterState:
+def _merge(logged: ClusterState, from_document: ClusterState) -> ClusterState:
     """The state from the document, with the parts that only Kafka's log has."""
     return replace(
-        log,
-        topics=document.topics,
-        cluster_configs=document.cluster_configs,
-        configs_of_brokers=document.configs_of_brokers,
-        client_quotas=document.client_quotas,
-        acls={acl: log.acls.get(acl, acl_id) for acl, acl_id in document.acls.items()},
-        scram_credentials=document.scram_credentials,
-        next_producer_id=max(log.next_producer_id, document.next_producer_id),
-        features=document.features | log.features,
+        logged,
+        topics=from_document.topics,
+        cluster_configs=from_document.cluster_configs,
+        configs_of_brokers=from_document.configs_of_brokers,
+        client_quotas=from_document.client_quotas,
+        acls={acl: logged.acls.get(acl, acl_id) for acl, acl_id in from_document.acls.items()},
+        scram_credentials=from_document.scram_credentials,
+        next_producer_id=max(logged.next_producer_id, from_document.next_producer_id),
+        features=from_document.features | logged.features,
     )

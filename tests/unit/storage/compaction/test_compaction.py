@@ -363,4 +363,4 @@ def test_a_cleaning_that_begins_only_copies_the_list_of_producers(tmp_path: Path
     finally:
         sys.setprofile(None)
     assert calls.count < many
-    assert len(work._terms.producers) == many
+    assert len(work._cleaning_terms.producers) == many
