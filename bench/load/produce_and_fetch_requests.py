@@ -19,7 +19,7 @@ from ...protocol.records.record import Record
 from ..failures import BenchFailure
 from ..servers.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, frame_of
 from .load_plan import Asking, ConnectionRequests, LoadPlan
-from .values import ValueKind, values
+from .values import ValueKind, make_values
 
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 """Magic to the newest Produce version that Kafka 1.1 and 3.9 both take it in."""
@@ -129,7 +129,7 @@ def produce_error_at(topic: str, magic: int) -> int:
 def batches_of(filling: Filling, number: int) -> tuple[bytes, ...]:
     """Batches of different values, one after the other."""
     now_ms = time_ns() // 1_000_000
-    made = values(filling.data, filling.record_bytes)
+    made = make_values(filling.data, filling.record_bytes)
     return tuple(
         build_batch(
             [

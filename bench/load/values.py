@@ -41,9 +41,9 @@ class ValueKind(StrEnum):
     UNIFORM = "uniform"
 
 
-def values(data: ValueKind, size: int) -> Iterator[bytes]:
-    """Values of `size` bytes without end."""
-    line, chance = LINES[data], random.Random(283)
+def make_values(kind: ValueKind, size: int) -> Iterator[bytes]:
+    """Yields values of `size` bytes without end."""
+    line, chance = LINES[kind], random.Random(283)
     number = 0
     while True:
         run = bytearray()

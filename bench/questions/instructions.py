@@ -143,13 +143,13 @@ def ask(connection: socket.socket, frame: bytes, requests: int) -> None:
 
 def batch_of(row: Row) -> tuple[bytes, int]:
     """A batch of about `batch_bytes` of values, and its records."""
-    from stepdown.bench.load.values import ValueKind, values
+    from stepdown.bench.load.values import ValueKind, make_values
     from stepdown.protocol.records.builder import build_batch
     from stepdown.protocol.records.layout import Codec
     from stepdown.protocol.records.record import Record
 
     count, now = max(1, row.batch_bytes // row.record_bytes), time.time_ns() // 1_000_000
-    made = islice(values(ValueKind(row.data), row.record_bytes), count)
+    made = islice(make_values(ValueKind(row.data), row.record_bytes), count)
     records = [Record(offset=at, timestamp=now, key=None, value=value) for at, value in enumerate(made)]
     return build_batch(records, codec=Codec[row.codec]), count
 

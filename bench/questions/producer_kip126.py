@@ -72,20 +72,22 @@ def noise(draws: random.Random) -> bytes:
     return draws.randbytes(RECORD_BYTES)
 
 
-async def run(address: str, ratios: RecordingCompressionRatios, asked: argparse.Namespace) -> list[Phase]:
+async def measure_phases(
+    address: str, ratio_recorder: RecordingCompressionRatios, asked: argparse.Namespace
+) -> list[Phase]:
     topic, draws, phases = f"kip126-{uuid4().hex[:8]}", random.Random(7), []
     await asyncio.to_thread(create_topic, address, topic, 1, {"max.message.bytes": str(BATCH_BYTES)})
     settings = {"linger_ms": 20, "batch_size": BATCH_BYTES, "compression": asked.codec, "max_request_size": 1 << 22}
 
     class Watching(Producer):
         def _make_dependencies(self) -> Dependencies:
-            return Dependencies(ratios=ratios)
+            return Dependencies(ratios=ratio_recorder)
 
     async with Watching(address, **settings) as producer:
         for name, make in (("text", text), ("noise", noise), ("text again", text)):
             values = [make(draws) for _ in range(min(asked.records, 500))]
             sizes, splits = producer.meters.series["batch_bytes"], producer.meters.series["splits"]
-            before = (sizes.total_count, sizes.total, splits.total, len(ratios.way))
+            before = (sizes.total_count, sizes.total, splits.total, len(ratio_recorder.way))
             started, cpu = time.perf_counter(), time.process_time()
             for at in range(asked.records):
                 delivery = producer.send(topic, values[at % len(values)])
@@ -103,7 +105,7 @@ async def run(address: str, ratios: RecordingCompressionRatios, asked: argparse.
                     batches=batches,
                     fill_percent=100 * (sizes.total - before[1]) / batches / BATCH_BYTES,
                     splits=int(splits.total - before[2]),
-                    way=ratios.way[before[3] :],
+                    way=ratio_recorder.way[before[3] :],
                 )
             )
     return phases
@@ -111,8 +113,8 @@ async def run(address: str, ratios: RecordingCompressionRatios, asked: argparse.
 
 async def compare(address: str, asked: argparse.Namespace) -> dict[str, list[Phase]]:
     found = {
-        "estimate": await run(address, RecordingCompressionRatios(), asked),
-        "assume 1.0": await run(address, RecordingCompressionRatios(fixed=True), asked),
+        "estimate": await measure_phases(address, RecordingCompressionRatios(), asked),
+        "assume 1.0": await measure_phases(address, RecordingCompressionRatios(fixed=True), asked),
     }
     load = os.getloadavg()[0]
     print(f"{asked.records} records of {RECORD_BYTES} bytes a phase, {asked.codec}; load average {load:.1f}")

@@ -8,7 +8,7 @@ from random import Random
 from types import ModuleType
 
 import pytest
-from stepdown.bench.load.values import ValueKind, values
+from stepdown.bench.load.values import ValueKind, make_values
 from stepdown.protocol.errors import InvalidRecord
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.compression.codecs import compress, decompress
@@ -170,7 +170,7 @@ def test_what_was_small_stays_small(codec: Codec, target: int, records: int) -> 
 def test_batches_of_a_megabyte_become_hardly_larger_than_the_library_makes_them(
     codec: Codec, data: ValueKind, record_bytes: int
 ) -> None:
-    made = enumerate(islice(values(data, record_bytes), 1_000_000 // record_bytes))
+    made = enumerate(islice(make_values(data, record_bytes), 1_000_000 // record_bytes))
     batch = [Record(offset=n, timestamp=1_790_000_000_000 + n, key=None, value=value) for n, value in made]
     converted = convert_compressed(memoryview(build_batch(batch, codec=codec)), target=1, first_offset=0)
     plain = build_batch(batch, magic=1)

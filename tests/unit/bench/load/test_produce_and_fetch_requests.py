@@ -12,7 +12,7 @@ from stepdown.bench.load.produce_and_fetch_requests import (
     produce_error_at,
     produce_frames,
 )
-from stepdown.bench.load.values import ValueKind, values
+from stepdown.bench.load.values import ValueKind, make_values
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import decode_request_header, encode_response
 from stepdown.protocol.messages.produce import (
@@ -99,13 +99,13 @@ def test_a_partition_is_filled_with_different_batches() -> None:
 
 @pytest.mark.parametrize("data", ValueKind)
 def test_values_have_the_size_and_are_the_same_every_time(data: ValueKind) -> None:
-    first, again = ([next(made) for _ in range(5)] for made in (values(data, 1000), values(data, 1000)))
+    first, again = ([next(made) for _ in range(5)] for made in (make_values(data, 1000), make_values(data, 1000)))
     assert first == again
     assert [len(value) for value in first] == [1000] * 5
 
 
 def test_letters_of_one_kind_are_no_text() -> None:
     """What codecs make of the kinds of data: text to a half or so, one letter to next to nothing, chance to itself."""
-    parts = {data: len(zlib.compress(b"".join(islice(values(data, 1000), 64)))) / 64_000 for data in ValueKind}
+    parts = {data: len(zlib.compress(b"".join(islice(make_values(data, 1000), 64)))) / 64_000 for data in ValueKind}
     assert parts[ValueKind.UNIFORM] < 0.01 < parts[ValueKind.LOGS] < 0.4
     assert 0.2 < parts[ValueKind.TEXT] < 0.6 < 0.99 < parts[ValueKind.RANDOM]

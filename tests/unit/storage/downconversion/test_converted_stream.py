@@ -10,7 +10,7 @@ from random import Random
 from struct import pack
 
 import pytest
-from stepdown.bench.load.values import ValueKind, values
+from stepdown.bench.load.values import ValueKind, make_values
 from stepdown.protocol.errors import CorruptRecord, InvalidRecord, UnsupportedCompression
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
@@ -556,7 +556,7 @@ def test_a_buffer_without_room_for_the_first_batch_is_left_as_it_is(tmp_path: Pa
 @pytest.mark.parametrize("codec", [Codec.LZ4, Codec.SNAPPY])
 def test_the_buffer_has_room_for_a_megabyte_of_small_records(tmp_path: Path, codec: Codec) -> None:
     """Batches of small records were converted four times: twice more for their size than for their bytes."""
-    made = islice(values(ValueKind.JSON, 60), 16_000)
+    made = islice(make_values(ValueKind.JSON, 60), 16_000)
     records = [Record(offset=n, timestamp=5, key=None, value=value) for n, value in enumerate(made)]
     kept = begun(stored(tmp_path, build_batch(records, codec=codec)))
     assert kept.fill(bytearray(kept.buffer_bytes)) > 0
