@@ -90,7 +90,7 @@ def _set_signal_handlers(numbers: Sequence[signal.Signals], handler: Any) -> Non
 
 
 def _raise_interrupt() -> None:
-    """Raises: KeyboardInterrupt, of which no library prints a traceback, as py4j does."""
+    """Raises: KeyboardInterrupt. Logging is switched off first, because py4j would log a traceback of it."""
     import logging
 
     from pyspark import SparkContext
@@ -100,6 +100,6 @@ def _raise_interrupt() -> None:
     logging.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C once more ends it at once
     _set_signal_handlers(HANG_UPS, signal.SIG_IGN)  # `timeout` sends its own twice
-    if SparkContext._gateway is None:  # a JVM that starts would print that it misses what Spark removes now
+    if SparkContext._gateway is None:  # a JVM that is starting would complain about files that Spark removes now
         end_processes(child_processes())
     raise KeyboardInterrupt

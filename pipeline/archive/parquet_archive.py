@@ -1,13 +1,13 @@
 """The files of a batch as one commit of a Parquet table, by its manifest, and small files joined to large ones.
 
-Readers that list the folders see batches half written. During a compaction, and from one that was killed until the next
-run, they see the joined rows twice. Readers of `_manifest.json` see neither.
+Readers that list the folders see batches half written. They see the joined rows twice while a compaction runs; if it is
+killed, until the next run. Readers of `_manifest.json` see neither.
 
 | step of a compaction | what a crash after it leaves |
 |---|---|
 | the names of the joined files are noted as `joining` | files that the next run removes |
 | the joined files are written | the same |
-| the manifest has them in the place of those they are made of, which are `replaced` | files that the next run removes |
+| the manifest lists the joined files; the small ones move to its list `replaced` | files that the next run removes |
 | the replaced files are removed | |
 """
 

@@ -29,7 +29,7 @@ from ...protocol.records.columns import WantedRows
 from ..console_output import print_to_stderr
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
-from ..reading.arrow_columns import TYPES, ArrowRows
+from ..reading.arrow_columns import TYPES, ArrowBatchMaker
 from ..reading.split_damage import DamagePolicy
 from ..reading.split_rows import SplitRows
 from ..reading.splits import Split
@@ -106,7 +106,7 @@ def _read_arrow_batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
     without_times = 0
     for split in task.splits:
         wanted = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset, headers=True)
-        arrow = ArrowRows(columns_of(task.timestamp_ms), split.topic, split.partition)
+        arrow = ArrowBatchMaker(columns_of(task.timestamp_ms), split.topic, split.partition)
         leniency = DamagePolicy(fail_on_data_loss=task.lost_is_failure)
         rows = SplitRows(files, split, wanted, leniency, keep_headers=task.lineage)
         for columns in rows:

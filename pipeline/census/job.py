@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     session = build_session("census", master=arguments.master)
     size_bytes = sum(task.segment.bytes_to_read for task in tasks)
     with show_progress(session, "census", segments=len(tasks), size_bytes=size_bytes):
-        tables = _count_headers(session, arguments, source)
+        tables = _report_batch_counts(session, arguments, source)
     if arguments.exact:
         with show_progress(session, "conversion", segments=len(tasks), size_bytes=size_bytes):
             tables["conversion"] = _count_conversion_costs(session, arguments, tasks)
@@ -88,7 +88,7 @@ def _check_page_path(path: str | None) -> None:
         raise BadUsage(f"--html takes the path of a file in a folder that is there, not {path}")
 
 
-def _count_headers(
+def _report_batch_counts(
     session: SparkSession, arguments: argparse.Namespace, source: Source
 ) -> dict[str, list[dict[str, object]]]:
     """Print and keep what the headers tell, and return it by table."""

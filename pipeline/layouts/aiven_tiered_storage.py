@@ -24,7 +24,7 @@ from ...storage.files.files import DirectoryEntry
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.compressed_chunks import ChunkLayout, decompress
+from ..reading.compressed_chunks import ChunkLayout, decompress_zstd_chunk
 from ..reading.segment_location import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
@@ -174,7 +174,7 @@ def _parse_chunk_index(index: Mapping[str, Any], *, compressed: bool) -> ChunkLa
         sizes = sizes[:count] if count else ()
     elif index["type"] == "variable":
         sizes = parse_chunk_sizes(
-            decompress(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks")
+            decompress_zstd_chunk(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks")
         )
     else:
         raise ValueError(f"a chunk index of type {index['type']}")

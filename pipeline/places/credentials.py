@@ -47,7 +47,10 @@ def check_option_names(given: Iterable[str]) -> None:
 
 
 def environment_options(scheme: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What a store of this scheme is opened with; what is given wins over the environment, that over the profile."""
+    """Returns the options for a store of this scheme.
+
+    Given options come first, then environment variables, then the AWS profile.
+    """
     found = dict(given)
     variables = {name.lower(): value for name, value in os.environ.items() if value}
     for name, option in _ENVIRONMENT.get(scheme, {}).items():

@@ -51,7 +51,7 @@ def split_places(text: str) -> tuple[str, ...]:
 
 
 def join_places(places: Iterable[str]) -> str:
-    """What `split_places` makes these places of."""
+    """Joins places to one comma-separated text, which `split_places` splits again."""
     return SEPARATOR.join(f"file://{quote(place)}" if SEPARATOR in place else place for place in places)
 
 

@@ -3,8 +3,8 @@
     key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int,
     headers array<struct<key:string,value:binary>>      null when a record has none
 
-These are the columns of Spark's Kafka source, a record without a timestamp (-1) included: it is a millisecond before
-1970 there. A time that Spark cannot hold is null; `timestampMs bigint` has the number as it is stored.
+These are the columns of Spark's Kafka source. As there, a record without a timestamp (-1) shows one millisecond before
+1970. A time that Spark cannot hold is null; `timestampMs bigint` has the number as it is stored.
 
     damage struct<kind,file,position,bytes,firstOffset,endOffset,reason>    null but in rows that are no records
 """
@@ -49,7 +49,7 @@ MICROSECONDS = 1000
 _MAX_MS = ((1 << 63) - 1) // MICROSECONDS
 
 
-class ArrowRows:
+class ArrowBatchMaker:
     """Makes record batches of the columns `names` for the rows of one partition."""
 
     def __init__(self, names: Sequence[str], topic: str, partition: int, schema: Any = None) -> None:

@@ -78,19 +78,19 @@ class ChunkedFile:
         size = min(chunks.original_bytes, chunks.file_bytes - number * chunks.original_bytes)
         data = self._object.read(chunks.stored_bytes[number], self._starts[number])
         if chunks.compressed:
-            data = decompress(data, size, f"{self.path}: chunk {number}")
+            data = decompress_zstd_chunk(data, size, f"{self.path}: chunk {number}")
         if len(data) != size:
             raise CorruptRecord(f"{self.path}: chunk {number} holds {len(data)} bytes, its manifest says {size}")
         return data
 
 
-def decompress(data: bytes, most: int, name: str) -> bytes:
-    """What a zstd frame holds, `most` bytes of it. Raises: CorruptRecord, which says `name`."""
+def decompress_zstd_chunk(data: bytes, max_bytes: int, chunk_name: str) -> bytes:
+    """Decompresses a zstd frame. Raises: CorruptRecord if it is damaged or holds more than `max_bytes`."""
     import zstandard
 
     try:
-        if zstandard.frame_content_size(data) > most:  # the decompressor would allocate that
-            raise CorruptRecord(f"{name}: holds more than {most} bytes")
-        return zstandard.ZstdDecompressor().decompress(data, max_output_size=most)
+        if zstandard.frame_content_size(data) > max_bytes:  # the decompressor would allocate that
+            raise CorruptRecord(f"{chunk_name}: holds more than {max_bytes} bytes")
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=max_bytes)
     except zstandard.ZstdError as error:
-        raise CorruptRecord(f"{name}: {error}") from error
+        raise CorruptRecord(f"{chunk_name}: {error}") from error

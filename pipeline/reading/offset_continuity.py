@@ -1,7 +1,7 @@
 """Follows the offsets of a split's batches, and finds those that are missing between them.
 
-The offsets of the rows tell in most windows that nothing is missing. Where they have holes, the headers of the batches
-tell: control batches and batches that are left out have offsets, too.
+In most windows the offsets of the rows are consecutive, so nothing is missing. Where they are not, the batch headers
+are looked at: control batches and skipped batches also use up offsets.
 
 Compaction leaves holes as well. It explains those below the offset up to which the cleaner has cleaned the log
 (`cleaner-offset-checkpoint`), and all of a segment in which a batch has fewer records than offsets: a replica of a

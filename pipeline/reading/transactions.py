@@ -7,8 +7,8 @@
 | either, where a file is missing | the headers and markers of all batches, which are walked over once |
 
 In such a folder a segment without a transaction index has no aborted transaction: the first one makes the file. A
-consumer with `isolation.level=read_committed` is answered likewise: up to the last stable offset, and what is of an
-indexed transaction is dropped (KIP-98).
+read_committed consumer sees the same: records up to the last stable offset, without those of transactions in the index
+(KIP-98).
 """
 
 from bisect import bisect_right

@@ -1,9 +1,10 @@
 """`kafka-segments` as a stream: offsets `{"topic": {"0": 123}}`, the next to read of each partition.
 
 A partition that comes later starts at its earliest offset. `maxOffsetsPerTrigger` is shared out among partitions by how
-far each is behind, as Spark's Kafka source does. A log directory is only looked at, so its end is that of its whole
-batches at the time, with read_committed where the first open transaction begins. With failOnDataLoss=false, as there,
-a partition that is gone is forgotten, and one that ends before what was read goes on at its end.
+far each is behind, as Spark's Kafka source does. A log directory is never changed. A log ends after its last
+whole batch at that moment; with read_committed, before the first open transaction. With failOnDataLoss=false, as in
+Spark's source, a partition that has disappeared is dropped. If a log now ends before the offset already read, reading
+continues at its new end.
 """
 
 import time
@@ -96,7 +97,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         least = self._options.min_offsets_per_trigger
         if least is None or self._target is not None:
             return False
-        new = sum(ends[topic][partition] - offset for topic, partition, offset in _offsets_by_partition(begin))
+        new = sum(ends[topic][partition] - offset for topic, partition, offset in _flatten_offsets(begin))
         now = self._now_s()
         if new < least and now - self._triggered_s < self._options.max_trigger_delay_s:
             return True
@@ -114,7 +115,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         planning = SplitPlanner(files, self._options.task_bytes(there))
         logs = {(log.topic, str(log.partition)): log for log in there}
         found: list[Split] = []
-        for topic, partition, stop in _offsets_by_partition(end):
+        for topic, partition, stop in _flatten_offsets(end):
             log = logs.get((topic, partition))
             first = start.get(topic, {}).get(partition, 0 if log is None else log.start_offset)
             if first >= stop:
@@ -170,16 +171,16 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises: DataLoss.
         """
-        for topic, partition, offset in _offsets_by_partition(start):
+        for topic, partition, offset in _flatten_offsets(start):
             lost = self._describe_lost_records(topic, partition, offset, ends.get(topic, {}).get(partition))
             if lost is not None:
                 print_to_stderr(f"lost: {lost}")
         earliest: Offsets = {}
-        if any(partition not in start.get(topic, {}) for topic, partition, _ in _offsets_by_partition(ends)):
+        if any(partition not in start.get(topic, {}) for topic, partition, _ in _flatten_offsets(ends)):
             for log in self._logs(self._options.files()):
                 earliest.setdefault(log.topic, {})[str(log.partition)] = log.start_offset
         begin: Offsets = {}
-        for topic, partition, end in _offsets_by_partition(ends):
+        for topic, partition, end in _flatten_offsets(ends):
             first = start.get(topic, {}).get(partition, earliest.get(topic, {}).get(partition, 0))
             begin.setdefault(topic, {})[partition] = min(first, end)
         return begin
@@ -195,7 +196,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return lost
 
 
-def _offsets_by_partition(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
+def _flatten_offsets(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
     for topic, partitions in offsets.items():
         for partition, offset in partitions.items():
             yield topic, partition, offset
@@ -204,7 +205,7 @@ def _offsets_by_partition(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
 def limit_ends(begin: Offsets, ends: Offsets, rows: int) -> Offsets:
     """At most `rows` offsets from `begin` on, shared out by how far each partition is behind; one at least in all."""
     behind = {
-        (topic, partition): ends[topic][partition] - offset for topic, partition, offset in _offsets_by_partition(begin)
+        (topic, partition): ends[topic][partition] - offset for topic, partition, offset in _flatten_offsets(begin)
     }
     total = sum(behind.values())
     left = min(rows, total)

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, WantedRows
 from ..console_output import print_to_stderr
 from ..failures import BadUsage
-from ..reading.arrow_columns import DAMAGE, ArrowRows, damage_rows
+from ..reading.arrow_columns import DAMAGE, ArrowBatchMaker, damage_rows
 from ..reading.damage import Damage, missing_offsets_damage, raise_or_keep_loss
 from ..reading.partition_segments import PartitionSegments
 from ..reading.split_damage import DamagePolicy
@@ -146,7 +146,7 @@ def read_split(
         checked=options.check_crc,
     )
     leniency = options.leniency()
-    rows = ArrowRows(names, split.topic, split.partition, arrow_schema if decoded is None else None)
+    rows = ArrowBatchMaker(names, split.topic, split.partition, arrow_schema if decoded is None else None)
     for columns in SplitRows(options.files(), split, wanted, leniency):
         batch = rows.make_record_batch(columns)
         if decoded is None:

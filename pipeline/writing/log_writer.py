@@ -32,7 +32,7 @@ class BatchSettings:
 
 
 class LogWriter:
-    """Batches with leader epoch 0, at the offsets that the records have. Records are counted once they are appended.
+    """Appends records to a log in batches of leader epoch 0 and keeps their offsets. `records` counts those appended.
 
     Records of different timestamp types, or of different append times, do not share a batch.
     """

@@ -201,7 +201,7 @@ def _move_all(files: Files, path: str, job: str, staged: Sequence[StagedLog]) ->
 
 
 def _renames_for(files: Files, path: str, job: str, log: StagedLog) -> Iterable[tuple[str, str]]:
-    """The renames that put a log in its place; an empty one of that name goes out of the way."""
+    """The renames that put a log in its place; an empty log of that name is first renamed to a staging name."""
     target = f"{path}/{log.name}"
     if files.is_directory(target):
         metadata = files.read_whole(f"{target}/{PARTITION_METADATA}", _MAX_METADATA_BYTES)

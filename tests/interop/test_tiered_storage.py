@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.arrow_columns import ArrowRows
+from stepdown.pipeline.reading.arrow_columns import ArrowBatchMaker
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
 from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
@@ -94,7 +94,7 @@ def produce(address: str, topic: str, codec: str, value: bytes) -> None:
 
 def stored(files: PlaceFiles, log: PartitionSegments, wanted_range: OffsetsToRead | None = None) -> list[Row]:
     """All rows of a log, or those of a range, by split."""
-    arrow = ArrowRows(("offset", "timestamp", "key", "value"), log.topic, log.partition)
+    arrow = ArrowBatchMaker(("offset", "timestamp", "key", "value"), log.topic, log.partition)
     found: list[Row] = []
     for split in SplitPlanner(files, 50_000).plan_splits(log, wanted_range or OffsetsToRead()):
         wanted = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset)

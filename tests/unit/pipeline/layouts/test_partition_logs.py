@@ -12,7 +12,7 @@ from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
 from stepdown.pipeline.layouts.aiven_tiered_storage import parse_chunk_sizes
 from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.compressed_chunks import decompress
+from stepdown.pipeline.reading.compressed_chunks import decompress_zstd_chunk
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
 from stepdown.pipeline.reading.split_damage import DamagePolicy
@@ -263,7 +263,7 @@ def test_sizes_of_chunks_are_read_as_they_are_written(sizes: list[int]) -> None:
 def test_sizes_are_read_that_the_plugin_has_written() -> None:
     """Version 1.0.0, a segment of 446,462 bytes in chunks of 100,000. They were read without zstd, so never."""
     written = b64decode("KLUv/SAVqQAAAAAABQABGtgCANwBWgGdAAAAAIW1")
-    sizes = parse_chunk_sizes(decompress(written, 100, ""))
+    sizes = parse_chunk_sizes(decompress_zstd_chunk(written, 100, ""))
     assert len(sizes) == 5
     assert sum(sizes) == 324_840  # what the object had
 
