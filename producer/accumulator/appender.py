@@ -201,7 +201,7 @@ class Appender:
             self._let_in.succeed()
         self._accumulator.needs_pass = False
 
-    def next_deadline_ms(self) -> int:
+    def next_max_block_deadline_ms(self) -> int:
         """When the next waiting record fails with a timeout."""
         if not self._queues and not self._for_memory:
             return NEVER_MS

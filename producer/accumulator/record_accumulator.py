@@ -144,7 +144,7 @@ class Accumulator:
     def _append_to_new_batch(
         self, topic: str, partition: int, queue: BatchQueue, record: PendingRecord, now_ms: int
     ) -> int:
-        """Closes the last batch and opens one for the record. Returns how many bytes it has grown by, or NO_MEMORY."""
+        """Closes the last batch and appends the record to a new one. Returns how many bytes that took, or NO_MEMORY."""
         if queue:
             queue[-1].buffer.full = True
         size = max(self._batch_size, record.bound_bytes)

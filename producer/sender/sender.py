@@ -100,7 +100,7 @@ class Sender:
 
     def _append_waiting(self, now_ms: int) -> int:
         self._appender.append_waiting(now_ms)
-        return max(0, self._appender.next_deadline_ms() - now_ms)
+        return max(0, self._appender.next_max_block_deadline_ms() - now_ms)
 
     def _expire(self, now_ms: int) -> int:
         return max(0, self._results.expire(now_ms) - now_ms)
