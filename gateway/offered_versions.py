@@ -2,11 +2,12 @@
 
     translated    versions up to `last` are sent as `sent_as`, if the cluster has that version and not the older ones
     capped        a version is not offered if the gateway does not know where its answers have addresses of brokers
-    lowered       Fetch 16 to 18 is sent as 15: to requests these only add fields for followers, to answers only
-                  addresses of brokers, after all records; clients ask for Metadata instead
+    lowered       Fetch 16 to 18 is sent as 15: these versions add to the request only fields for followers,
+                  and to the response only broker addresses, which come after all records; clients ask for Metadata
+                  instead
 
-ApiVersions answers are changed in place: version ranges keep their size. Kafka 4 advertises Produce from 0 and refuses
-versions below 3 (KIP-896); its range for Fetch shows whether a broker does that.
+ApiVersions answers are changed in place: version ranges keep their size. Kafka 4 advertises Produce from version 0,
+but refuses those below 3 (KIP-896). Whether a broker refuses them is seen from the versions it offers for Fetch.
 
     ApiVersions answer   error int16 | v0-v2: int32 count, v3+: uvarint count + 1 | per API int16 key, min, max (v3+:
                          tagged fields) | …

@@ -24,7 +24,7 @@ class AnswerTaker(Protocol):
     """Takes the bytes of answers when they come."""
 
     def take_answers(self, data: bytes) -> int:
-        """How many of the bytes it has taken; the others are kept until `offer_to_taker`."""
+        """How many of the bytes it has taken; the others are kept until `offer_received_bytes`."""
 
     def note_room(self) -> None:
         """The broker takes more."""
@@ -151,15 +151,15 @@ class UpstreamConnection(asyncio.Protocol):
         self._received.append(data)
         self._held_bytes += len(data)
         if self.taker is not None:
-            self.offer_to_taker()
+            self.offer_received_bytes()
         if self._held_bytes >= HELD_BYTES and not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
 
-    def offer_to_taker(self) -> None:
-        """Offers to the taker what has come and it has not taken."""
+    def offer_received_bytes(self) -> None:
+        """Offers the received bytes to the taker, until it takes no more of them."""
         received = self._received
         while received and self.taker is not None:
             if len(received[0]) < _HEAD.size and len(received) > 1:

@@ -324,7 +324,7 @@ class PipelinedRequests:
     def resume(self) -> None:
         self.has_stalled = self._is_lost
         self._connection.taker = self
-        self._connection.offer_to_taker()
+        self._connection.offer_received_bytes()
         self.note_room()
 
 

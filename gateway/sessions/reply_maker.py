@@ -38,13 +38,15 @@ class ReplyMaker:
 
 
 def encode_answer(head: RequestHead, response: Any) -> list[Piece]:
-    """The frame of the answer to that request. Raises: MalformedFrame if that version cannot hold the cluster's
-    response."""
+    """The frame of the answer to that request.
+
+    Raises: MalformedFrame if the response cannot be encoded in the version that the client asked for.
+    """
     try:
         pieces = encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
         return pieces if len(pieces) <= MOST_PIECES else _join_small_pieces(pieces)
     except ValueError as fault:
-        raise MalformedFrame(f"the cluster gives an answer that the client cannot have: {fault}") from None
+        raise MalformedFrame(f"the response cannot be encoded in the version of the request: {fault}") from None
 
 
 def _join_small_pieces(pieces: Sequence[Any]) -> list[Piece]:

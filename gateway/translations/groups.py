@@ -1,9 +1,10 @@
 """OffsetCommit 0 and 1 as 2, OffsetFetch 0 as 1, JoinGroup 0 and 1 as 2.
 
 Version 0 of the offset requests belongs to ZooKeeper: clients send it to any broker, where later versions have to reach
-the coordinator of the group. Where the client's broker is not the coordinator, the gateway asks that by its own login.
-Before, it sends two requests by the client's login: the same one, since Kafka checks the rights on the group first, and
-Metadata, since only that says what the client may do with each topic. (OffsetFetch 1 does not: a broker that is not
+the coordinator of the group. If the client's broker is not the coordinator, the gateway sends the request to the
+coordinator with its own login. First it checks the client's rights with two requests under the client's login: the same
+one, since Kafka checks the rights on the group first, and Metadata, since only that says what the client may do with
+each topic. (OffsetFetch 1 does not: a broker that is not
 the coordinator answers NOT_COORDINATOR for topics, too, that the client may not see.)
 """
 

@@ -4,7 +4,7 @@
     supervisor → worker    {"error": ""}, with the descriptor of a bound socket
 
 The supervisor keeps a socket of each port, which does not listen: so the port of a name stays the same as long as it
-runs, and a port at which somebody else listens is refused, which SO_REUSEPORT alone would share with him.
+runs, and a port on which another program listens is refused; SO_REUSEPORT alone would share it with that program.
 """
 
 import json
@@ -38,7 +38,10 @@ class SharedPorts:
             channel.send(_to_json_bytes({"error": fault.strerror or str(fault)}))
 
     def open(self, name: str, host: str, port: int) -> socket.socket:
-        """Another socket at the port of this name, which is found with the first one. Raises: OSError."""
+        """Returns a new socket bound to the port of this name. The first call chooses the port; later ones reuse it.
+
+        Raises: OSError.
+        """
         kept = self._kept.get(name)
         if kept is None:
             if port:

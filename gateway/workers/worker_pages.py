@@ -53,7 +53,7 @@ class WorkerPages:
         return HttpServer(pages, {"/clients": self.show_clients}, self.access, fallback=site)
 
     async def show_metrics(self) -> Page:
-        """Each sample has the number of its worker as a label, so that a counter begins again for itself alone."""
+        """Labels each sample with the number of its worker, so that a restarted worker resets only its own counters."""
         answers = await self._ask_all_workers("metrics")
         registry = CollectorRegistry(auto_describe=False)
         families = {number: answer["families"] for number, answer in answers.items()}
@@ -62,7 +62,10 @@ class WorkerPages:
         return Page(body=body, content_type=CONTENT_TYPE_LATEST)
 
     async def readiness_page(self) -> Page:
-        """Ready as long as one of them is, and none is silent: that one gets connections all the same."""
+        """Ready if at least one worker is ready and all answer.
+
+        A worker that does not answer makes the gateway unready, because the kernel still gives it connections.
+        """
         if self.is_stopping():
             return unready_page("shutting down")
         answers, silent = await self._ask_whether_ready()
