@@ -67,7 +67,7 @@ class AuthenticationFailed(ProducerError):
 
 
 class WrongState(ProducerError, RuntimeError):
-    """The call is not allowed in this state: outside of a transaction, say, or before a call that timed out is repeated."""
+    """The call is not allowed in this state: outside of a transaction, say, or before a timed-out call is repeated."""
 
 
 class TransactionAborted(ProducerError):
