@@ -36,7 +36,7 @@ class TcpConnect:
         self._lookups = HostLookups()
 
     @cached_property
-    def _buffers(self) -> TlsBuffers:
+    def _tls_buffers(self) -> TlsBuffers:
         return TlsBuffers()
 
     async def __call__(
@@ -53,7 +53,7 @@ class TcpConnect:
                 if tls is None:
                     await asyncio.get_running_loop().create_connection(protocol, addresses[at], port)
                 else:
-                    await self._connect_tls(TlsTransport(protocol(), tls, host, self._buffers), addresses[at], port)
+                    await self._connect_tls(TlsTransport(protocol(), tls, host, self._tls_buffers), addresses[at], port)
             except OSError as fault:
                 if isinstance(fault, ssl.SSLError) or not left:
                     raise

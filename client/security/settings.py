@@ -94,7 +94,7 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuritySettings:
-    """None: a connection without TLS, or without a login. `tls` may be a context that the application made."""
+    """`tls` None: no TLS. `sasl` None: no login. `tls` may be a context that the application made."""
 
     tls: TlsSettings | SSLContext | None = None
     sasl: SaslSettings | None = None
