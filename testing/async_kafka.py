@@ -27,7 +27,7 @@ from .received_requests import AsyncRequests
 from .record_comparison import Expected, TestRecord, as_bytes, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
 from .wire.config_values import as_config_value, mention_times
-from .wire.waiting import LOOK_S, Timeout, run_within, to_seconds, wait_for
+from .wire.waiting import LOOK_S, Timeout, parse_timeout_s, run_within, wait_for
 from .wire.wire_client import WireClient
 from .wire.wire_records import WireRecords
 
@@ -129,7 +129,7 @@ class AsyncKafka(NameSuggestions):
                 Record(offset=at, timestamp=stamp, key=own, value=value, headers=tuple(given))
                 for at, value in enumerate(data)
             ]
-            return await self._records.write(topic, place, records, to_seconds(timeout))
+            return await self._records.write(topic, place, records, parse_timeout_s(timeout))
 
         return await run_within(timeout, write, f"producing to {topic}", self._why_silent)
 
@@ -155,7 +155,7 @@ class AsyncKafka(NameSuggestions):
         """
         if isolation not in LEVELS:
             raise ValueError(f"isolation is {' or '.join(LEVELS)}, not {isolation!r}")
-        level, seconds = LEVELS[isolation], to_seconds(timeout)
+        level, seconds = LEVELS[isolation], parse_timeout_s(timeout)
         return await run_within(
             timeout, lambda: self._read(topic, partition, level, seconds), f"reading {topic}", self._why_silent
         )
@@ -193,7 +193,7 @@ class AsyncKafka(NameSuggestions):
         A record is expected by its value, or by a dict with any of key, value, headers, partition, offset. Their order
         counts in a topic of one partition, unless `any_order` says otherwise.
         """
-        end = monotonic() + to_seconds(timeout)
+        end = monotonic() + parse_timeout_s(timeout)
         found = await self._wait_for(
             lambda: self.records(topic),
             lambda found: len(found) >= len(expected) or monotonic() >= end,
@@ -424,9 +424,9 @@ class AsyncKafka(NameSuggestions):
         They read what is produced from then on, also from the latest offset. For brokers of stepdown.
         Raises: AssertionError after `timeout` seconds.
         """
-        wanted = {"group": group, "members": members, "timeout": round(to_seconds(timeout) * 1000)}
+        wanted = {"group": group, "members": members, "timeout": round(parse_timeout_s(timeout) * 1000)}
         answer = await self.control.ask("POST", "groups/wait", wanted)
-        assert answer["is_there"], f"after {to_seconds(timeout):g} s: {answer['reason']}"
+        assert answer["is_there"], f"after {parse_timeout_s(timeout):g} s: {answer['reason']}"
         return await run_within(timeout, lambda: self.group(group), f"describing group {group}", self._why_silent)
 
     async def offset_lag(self, group: str) -> dict[TopicPartition, int]:
@@ -495,7 +495,7 @@ class AsyncKafka(NameSuggestions):
             return None
         names = sorted(each.name for each in found if not each.is_internal)
         there = f"there are: {', '.join(names[:MOST_TOPICS])}" if names else "there is none at all"
-        wanted = f"{plural(count, 'record')} expected within {to_seconds(timeout):g} s"
+        wanted = f"{plural(count, 'record')} expected within {parse_timeout_s(timeout):g} s"
         told = f"{wanted}; there is no topic {topic}, {there}{suggest(topic, names)}"
         return None if topic in names else AssertionError(told)
 

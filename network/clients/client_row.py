@@ -2,8 +2,8 @@
 
     {"clients": [row…], "forgotten": 0, "most_clients": 1000, "cluster": "kafka-1:9092"}
 
-`cluster`: what commands take after `-b` at a gateway, also `kafka-1:9092 --command-config FILE`; "" if the report is of a
-broker or from a request log.
+`cluster`: what commands take after `-b` at a gateway, also `kafka-1:9092 --command-config FILE`; "" if the report is of
+a broker or from a request log.
 
 `fetched`: Fetch requests, by the newest record format that their version reads.
 `lost`: how often something was dropped, on its way to the client or from it, as its versions have no field for it.

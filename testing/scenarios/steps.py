@@ -38,12 +38,12 @@ async def arm(simulation: Simulation, fault: Mapping[str, Any]) -> None:
     await _ask_control(simulation, "POST", "faults", fault)
 
 
-async def remove(simulation: Simulation, number: int) -> None:
-    await _ask_control(simulation, "DELETE", f"faults/{number}", {})
+async def remove(simulation: Simulation, fault_number: int) -> None:
+    await _ask_control(simulation, "DELETE", f"faults/{fault_number}", {})
 
 
-async def release(simulation: Simulation, number: int) -> None:
-    await _ask_control(simulation, "POST", f"faults/{number}/release", {})
+async def release(simulation: Simulation, fault_number: int) -> None:
+    await _ask_control(simulation, "POST", f"faults/{fault_number}/release", {})
 
 
 async def do(simulation: Simulation, action: Mapping[str, Any]) -> None:

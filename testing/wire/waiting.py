@@ -22,8 +22,11 @@ Describe = Callable[[], Awaitable[str]]
 """Why brokers may be silent, as the end of a message; "" where nothing is known of that."""
 
 
-def to_seconds(timeout: Timeout) -> float:
-    """Returns the seconds of a number, a text such as 45s, or a timedelta. Raises: ValueError."""
+def parse_timeout_s(timeout: Timeout) -> float:
+    """Returns the seconds of a timeout: a bare number is seconds; a text such as 45s or a timedelta is converted.
+
+    Raises: ValueError.
+    """
     if isinstance(timeout, int | float):
         return timeout
     try:
@@ -35,7 +38,7 @@ def to_seconds(timeout: Timeout) -> float:
 
 async def run_within(timeout: Timeout, act: Callable[[], Awaitable[T]], doing: str, why_silent: Describe) -> T:
     """What `act` returns. Raises: NoAnswer after `timeout` seconds, which says why brokers may be silent."""
-    seconds = to_seconds(timeout)
+    seconds = parse_timeout_s(timeout)
     try:
         async with asyncio.timeout(max(seconds + GRACE_S, LOOK_S)) as limit:
             return await act()
@@ -59,7 +62,7 @@ async def wait_for(
 
     Raises: AssertionError after `timeout` seconds, which shows what was there instead.
     """
-    seconds = to_seconds(timeout)
+    seconds = parse_timeout_s(timeout)
     end = monotonic() + seconds
     while True:
         is_silent = False
