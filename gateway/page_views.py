@@ -18,7 +18,7 @@ from ..network.page.durations import sum_durations
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
 from ..network.page.problem import Problem
-from ..network.page.stalled_clients import find_stalled_clients
+from ..network.page.stalled_clients import find_clients_stuck_on_zstd
 from ..network.turn import Turns
 from .addresses.broker_ports import BrokerPorts
 from .gateway_metrics import GatewayMetrics
@@ -101,6 +101,6 @@ class PageViews:
         found = (
             Problem("fault that keeps clients from the cluster", own).add_all(cluster),
             Problem(without, PORTS_HELP).add_all(ports),
-            find_stalled_clients(self.clients, self.clock.now_ms()),
+            find_clients_stuck_on_zstd(self.clients, self.clock.now_ms()),
         )
         return [problem.document() for problem in found if problem.count]

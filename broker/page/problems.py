@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...network.page.problem import Problem
-from ...network.page.stalled_clients import find_stalled_clients
+from ...network.page.stalled_clients import find_clients_stuck_on_zstd
 from ...network.turn import Turn
 from ...protocol.api import API, ApiKey
 from ...protocol.plural import plural
@@ -29,7 +29,7 @@ async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]
         _check_directories(services),
         await _check_clients(services, turn),
         *_check_loop(services),
-        find_stalled_clients(services.clients, services.clock.now_ms()),
+        find_clients_stuck_on_zstd(services.clients, services.clock.now_ms()),
         _check_waiting(services),
         *await _check_control(services),
     ]

@@ -20,7 +20,7 @@ from ...network.page.page_access import PageAccess
 from ...network.page.page_query import PageQuery
 from ...network.page.page_site import PageSite
 from ...network.page.problem import Problem
-from ...network.page.stalled_clients import find_stalled_clients
+from ...network.page.stalled_clients import find_clients_stuck_on_zstd
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, ErrorCode
 from ..gateway import health_page, unready_page
@@ -102,7 +102,7 @@ class WorkerPages:
             joined["problems"] = [*joined["problems"], _make_problem(silent)]
         report = await self._read_joined_report()
         joined["counts"]["clients"] = len(report)
-        stalled = find_stalled_clients(report, joined["now_ms"])
+        stalled = find_clients_stuck_on_zstd(report, joined["now_ms"])
         of_cluster = [each for each in joined["problems"] if each["what"] != stalled.what]
         joined["problems"] = [*of_cluster, *([stalled.document()] if stalled.count else [])]
         joined["kafka_4_refuses"] = await self.threads.run(report.make_refused_clients_counter())

@@ -8,7 +8,7 @@ from .problem import Problem
 STALLED = "partitions of which a client cannot read the next record (zstd), and asks for it again and again"
 
 
-def find_stalled_clients(report: ClientReport, now_ms: int) -> Problem:
+def find_clients_stuck_on_zstd(report: ClientReport, now_ms: int) -> Problem:
     """`now_ms`: milliseconds since 1970."""
     found, topics = [], dict[str, None]()
     for client, latest_ms in report.list_clients_with_refusals():
