@@ -246,7 +246,7 @@ class _TranslatedFetch:
                 size += len(records)
 
         if size <= CLAIM_BYTES and all(await self._turn.map(lambda work: self._is_quick(work[1]), works)):
-            done = [await self._convert_in_loop(*work) for work in works]
+            done = [await self._convert_in_loop(*work) async for work in self._turn.each(works)]
         else:
             done = await self._call.run_in_worker(lambda: [self._convert_one(*work) for work in works])
         async for (each, _), converted in self._turn.each(zip(works, done, strict=True)):
