@@ -76,14 +76,15 @@ class ReadableFile(Protocol):
 class FileHandle:
     """A file by name, opened when first used.
 
-    `was_used`: it was used since `Files` last looked for a descriptor to close.
+    `opened`: the open file, while it is kept. `was_used`: it was used since `Files` last looked for a descriptor to
+    close.
     """
 
-    __slots__ = ("_files", "_held_elsewhere", "_opened", "path", "was_used")
+    __slots__ = ("_files", "_held_elsewhere", "opened", "path", "was_used")
 
     def __init__(self, files: FileAccess, path: str) -> None:
         self._files = files
-        self._opened: OpenFile | None = None
+        self.opened: OpenFile | None = None
         self._held_elsewhere: weakref.ref[OpenFile] | None = None
         self.path = path
         self.was_used = False
@@ -93,7 +94,7 @@ class FileHandle:
 
         Raises: DiskFault when it cannot be opened.
         """
-        opened = self._opened
+        opened = self.opened
         if opened is None:
             return self._files.open_and_keep(self, create=False)
         self.was_used = True
@@ -104,7 +105,7 @@ class FileHandle:
 
         Raises: DiskFault.
         """
-        opened = self._opened
+        opened = self.opened
         if opened is None:
             return self._files.open_and_keep(self, create=True)
         self.was_used = True
@@ -143,16 +144,16 @@ class FileHandle:
     # `Files` calls these for the handles in its list of open files.
 
     def keep_open_file(self, opened: OpenFile) -> None:
-        self._opened = opened
+        self.opened = opened
         self._held_elsewhere = None
         self.was_used = True
 
     def drop_open_file(self) -> None:
-        if self._opened is not None:
-            self._held_elsewhere = weakref.ref(self._opened)
-            self._opened = None
+        if self.opened is not None:
+            self._held_elsewhere = weakref.ref(self.opened)
+            self.opened = None
 
     def open_file_in_use(self) -> OpenFile | None:
-        if self._opened is not None:
-            return self._opened
+        if self.opened is not None:
+            return self.opened
         return self._held_elsewhere() if self._held_elsewhere is not None else None

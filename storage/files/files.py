@@ -162,9 +162,11 @@ class Files:
             raise self.report(handle.path, error, f"reading at {position}: ") from error
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
-        opened = handle.open_or_create()
+        opened = handle.opened or self.open_and_keep(handle, create=True)
+        handle.was_used = True
         try:
-            return _write_fully(opened.fd, pieces, position)
+            written = os.pwritev(opened.fd, pieces, position) if len(pieces) <= MAX_PIECES_PER_WRITE else 0
+            return written if written == sum(map(len, pieces)) else _write_rest(opened.fd, pieces, position, written)
         except OSError as error:
             raise self.report(handle.path, error, f"writing at {position}: ") from error
 
@@ -208,7 +210,7 @@ class Files:
         with self._disk_faults(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
-                _write_fully(fd, [data], 0)
+                _write_rest(fd, [data], 0, 0)
             finally:
                 os.close(fd)
 
@@ -390,12 +392,8 @@ def _open_regular(path: str, flags: int, mode: int = 0o777) -> int:
     raise OSError(errno.EINVAL, "a file was expected, found a pipe or a device: move it away")
 
 
-def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:
-    written = os.pwritev(fd, pieces, position) if len(pieces) <= MAX_PIECES_PER_WRITE else 0
-    return written if written == sum(map(len, pieces)) else _write_rest(fd, pieces, position, written)
-
-
 def _write_rest(fd: int, pieces: Sequence[Buffer], position: int, written: int) -> int:
+    """Writes the pieces but for their first `written` bytes; returns the size of all."""
     start = 0  # of the current piece, counted from the first byte to write
     for piece in pieces:
         view = memoryview(piece)

@@ -29,17 +29,12 @@ def test_descriptors_are_opened_when_used_and_the_oldest_is_closed(tmp_path: Pat
     assert open_descriptors(tmp_path) == 3
 
 
-class SoonClosedHandle(FileHandle):
-    """Another thread lets go of the file as soon as somebody has it."""
+class SoonClosingFiles(Files):
+    """Another thread lets go of each file as soon as somebody has it."""
 
-    def open(self) -> OpenFile:
-        opened = super().open()
-        self.close()
-        return opened
-
-    def open_or_create(self) -> OpenFile:
-        opened = super().open_or_create()
-        self.close()
+    def open_and_keep(self, handle: FileHandle, *, create: bool) -> OpenFile:
+        opened = super().open_and_keep(handle, create=create)
+        self.close(handle)
         return opened
 
 
@@ -58,7 +53,7 @@ class SoonClosedHandle(FileHandle):
 def test_a_file_is_held_while_it_is_used(tmp_path: Path, use: Callable[[FileHandle], object]) -> None:
     """Its number could be closed, and be another file's, between asking for it and the call of the kernel."""
     (tmp_path / "a").write_bytes(b"x")
-    use(SoonClosedHandle(Files(), str(tmp_path / "a")))
+    use(SoonClosingFiles().handle(str(tmp_path / "a")))
 
 
 def test_a_held_file_stays_open_and_is_not_opened_twice(tmp_path: Path) -> None:
