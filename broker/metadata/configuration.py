@@ -18,7 +18,7 @@ from ...storage.metadata.metadata_store import MetadataStore
 
 # Dynamic by name, but not under KRaft: adding, removing and moving listeners needs a new registration of the broker.
 _LISTENER_FIELDS = ("listeners", "advertised_listeners")
-_LOG_FIELDS = tuple(field.name for field in fields(LogConfig))
+_LOG_FIELDS = tuple(field.name for field in fields(LogConfig) if field.init)
 
 log = logging.getLogger(__name__)
 

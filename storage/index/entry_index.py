@@ -18,27 +18,23 @@ Entry = tuple[int, int]  # sorted by the first field; offsets are relative to th
 
 
 class EntryIndex:
-    """The entries of one index file, sorted by their first field."""
+    """The entries of one index file, sorted by their first field; `count` of them."""
 
-    __slots__ = ("_count", "_file", "_last", "_tail", "is_whole")
+    __slots__ = ("_file", "_last", "_tail", "count", "is_whole")
 
     layout: ClassVar[Struct]
 
     def __init__(self, file: FileHandle, size_bytes: int) -> None:
         self._file = file
-        self._count, rest = divmod(size_bytes, self.layout.size)
+        self.count, rest = divmod(size_bytes, self.layout.size)
         self.is_whole = rest == 0
         self._last: Entry | None = None
         self._tail: bytearray | None = None
 
     @property
-    def count(self) -> int:
-        return self._count
-
-    @property
     def size_bytes(self) -> int:
         """The size of the file once all entries are written."""
-        return self._count * self.layout.size
+        return self.count * self.layout.size
 
     @property
     def path(self) -> str:
@@ -46,7 +42,7 @@ class EntryIndex:
 
     def size_bytes_without_zeros(self) -> int:
         """`size_bytes` without preallocated zeros after the entries, which Kafka leaves after an unclean stop."""
-        low, high = 0, self._count
+        low, high = 0, self.count
         if high and any(self.entry(high - 1)):
             return self.size_bytes
         while low < high:
@@ -59,8 +55,8 @@ class EntryIndex:
 
     def last_entry(self) -> Entry | None:
         """The last entry, None in an empty index."""
-        if self._last is None and self._count:
-            self._last = self.entry(self._count - 1)
+        if self._last is None and self.count:
+            self._last = self.entry(self.count - 1)
         return self._last
 
     def entry(self, at: int) -> Entry:
@@ -74,8 +70,8 @@ class EntryIndex:
         if last is None:
             return -1
         if last[0] <= target:
-            return self._count - 1
-        start, entries = self._search_entries(target, 0, self._count - 1)
+            return self.count - 1
+        start, entries = self._search_entries(target, 0, self.count - 1)
         return start - 1 + self._count_up_to(target, entries)
 
     def _search_entries(self, target: int, low: int, high: int) -> tuple[int, bytes]:
@@ -108,7 +104,7 @@ class EntryIndex:
         if self._tail is None:
             self._tail = bytearray()
         self._tail += self.layout.pack(first, second)
-        self._count += 1
+        self.count += 1
         self._last = (first, second)
         if len(self._tail) >= _TAIL_ENTRIES * self.layout.size:
             self.write_out()
@@ -125,7 +121,7 @@ class EntryIndex:
     def truncate_to_count(self, count: int) -> None:
         """Drops all but the first `count` entries, in memory and in the file."""
         self.write_out()
-        self._count = min(count, self._count)
+        self.count = min(count, self.count)
         self.is_whole = True
         self._last = None
         self._file.truncate(self.size_bytes)
@@ -137,7 +133,7 @@ class EntryIndex:
 
     def sync_entries(self) -> None:
         """Returns when the entries that were written out are on the disk; safe beside appends in another thread."""
-        if self._count:
+        if self.count:
             self._file.sync()
 
     def close(self) -> None:
@@ -152,7 +148,7 @@ class EntryIndex:
         """
         width = self.layout.size
         tail = self._tail or b""
-        written = self._count - len(tail) // width
+        written = self.count - len(tail) // width
         data = b""
         if start < written:
             data = self._file.read(min(count, written - start) * width, start * width)

@@ -68,9 +68,6 @@ class OffsetIndex(EntryIndex):
         """Drops the entries at or above `relative_offset`."""
         self.truncate_to_count(self.floor_entry_number(relative_offset - 1) + 1)
 
-    def is_full(self, max_bytes: int) -> bool:
-        return self._count >= max_bytes // self.layout.size
-
     def looks_right(self, segment_bytes: int) -> bool:
         """Whether the last entry is possible in a segment of that size; preallocated zeros are not."""
         last = self.last_entry()

@@ -42,10 +42,6 @@ class TimeIndex(EntryIndex):
                 high = middle
         self.truncate_to_count(low)
 
-    def is_full(self, max_bytes: int) -> bool:
-        """Whether only one entry fits in, which is kept free for the largest timestamp when the segment closes."""
-        return self._count >= max_bytes // self.layout.size - 1
-
     def looks_right(self) -> bool:
         """Whether the last entry is possible; preallocated zeros are not."""
         last = self.last_entry()

@@ -1,14 +1,17 @@
 """The topic settings that a log acts on, under Kafka's names and with its defaults (Kafka 3.9 `LogConfig`)."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 FOREVER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """The settings for rolls, flushes, retention and compaction; -1 turns a retention limit off."""
+    """The settings for rolls, flushes, retention and compaction; -1 turns a retention limit off.
+
+    `roll_ms`: `segment.ms`, for a compacted topic no more than `max.compaction.lag.ms`.
+    """
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 604_800_000
@@ -26,6 +29,11 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = FOREVER
     min_cleanable_dirty_ratio: float = 0.5
+    roll_ms: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        roll_ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
+        object.__setattr__(self, "roll_ms", roll_ms)
 
     @property
     def is_compacted(self) -> bool:
@@ -34,13 +42,6 @@ class LogConfig:
     @property
     def has_delete_policy(self) -> bool:
         return "delete" in self.cleanup_policy
-
-    @property
-    def roll_ms(self) -> int:
-        """`segment.ms`, for a compacted topic no more than `max.compaction.lag.ms`."""
-        if self.max_compaction_lag_ms < self.segment_ms and self.is_compacted:
-            return self.max_compaction_lag_ms
-        return self.segment_ms
 
     def pick_jitter_ms(self) -> int:
         """A random time by which one segment rolls earlier than `segment.ms`, so that not all roll at once."""

@@ -116,7 +116,16 @@ class Segment:
         Raises: DiskFault.
         """
         position = self.size
-        self._write(pieces, size_bytes, position)
+        if self._tail_is_dirty:
+            self._trim_tail()
+        try:
+            written = self.files.write(self.file, pieces, position)
+        except DiskFault:
+            self._tail_is_dirty = True
+            with suppress(DiskFault):  # the next append tries again, and so does closing the segment
+                self._trim_tail()
+            raise
+        assert written == size_bytes, "the pieces of an append do not add up to its size"
         self.size = position + size_bytes
         self._last_append = (first_offset, position)
         if position == 0:
@@ -129,35 +138,22 @@ class Segment:
             self.bytes_since_index_entry = 0
         self.bytes_since_index_entry += size_bytes
 
-    def _write(self, pieces: Sequence[Buffer], size_bytes: int, position: int) -> None:
-        if self._tail_is_dirty:
-            self.file.truncate(position)
-            self._tail_is_dirty = False
-        try:
-            written = self.files.write(self.file, pieces, position)
-        except DiskFault:
-            self._tail_is_dirty = True
-            with suppress(DiskFault):  # the next append tries again, and so does closing the segment
-                self.file.truncate(position)
-                self._tail_is_dirty = False
-            raise
-        assert written == size_bytes, "the pieces of an append do not add up to its size"
+    def _trim_tail(self) -> None:
+        """Cuts off what a failed append has left after the valid bytes. Raises: DiskFault."""
+        self.file.truncate(self.size)
+        self._tail_is_dirty = False
 
     def add_index_entries(self, last_offset: int, position: int) -> None:
         """Adds index entries for the record set at `position`, and for the largest timestamp so far."""
         self.offset_index.append(last_offset - self.base_offset, position)
         self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
-    def can_hold_offset(self, last_offset: int) -> bool:
-        """Whether the offset, relative to this segment's base offset, fits into the indexes."""
-        return 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
-
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp: int, config: LogConfig, clock: Clock
     ) -> bool:
         """Whether a record set needs a new segment (Kafka 3.9 `LogSegment.shouldRoll`)."""
         size = self.size
-        if size + size_bytes > config.segment_bytes or not self.can_hold_offset(last_offset):
+        if size + size_bytes > config.segment_bytes or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
             return True
         if size:
             first = self.first_timestamp() if self._first_timestamp is None else self._first_timestamp
@@ -165,7 +161,11 @@ class Segment:
             if waited_ms > config.roll_ms - self.jitter_ms:
                 return True
         limit = config.segment_index_bytes
-        return self.offset_index.is_full(limit) or self.time_index.is_full(limit)
+        return (
+            self.offset_index.count >= limit // OffsetIndex.layout.size
+            # The largest timestamp gets the last entry when the segment closes.
+            or self.time_index.count >= limit // TimeIndex.layout.size - 1
+        )
 
     def first_timestamp(self) -> int:
         """The largest timestamp of the first batch, -1 when there is none."""
@@ -346,10 +346,9 @@ class Segment:
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
         self.offset_index.write_out()
         self.time_index.write_out()
-        self.file.truncate(self.size)
+        self._trim_tail()
         self.offset_index.trim()
         self.time_index.trim()
-        self._tail_is_dirty = False
 
     def sync(self) -> None:
         """Returns when batches and written index entries are on the disk; safe beside appends.

@@ -10,12 +10,19 @@ _base_offset = attrgetter("base_offset")
 
 
 class Segments:
-    """At least one segment, except while a log is being loaded."""
+    """At least one segment, except while a log is being loaded. `active` is the last one."""
 
-    __slots__ = ("_segments",)
+    __slots__ = ("_segments", "active")
+
+    active: Segment
 
     def __init__(self, segments: list[Segment]) -> None:
         self._segments = segments
+        self._note_active()
+
+    def _note_active(self) -> None:
+        if self._segments:
+            self.active = self._segments[-1]
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
@@ -28,10 +35,6 @@ class Segments:
 
     def __contains__(self, segment: object) -> bool:
         return segment in self._segments
-
-    @property
-    def active(self) -> Segment:
-        return self._segments[-1]
 
     @property
     def size_bytes(self) -> int:
@@ -57,11 +60,14 @@ class Segments:
 
     def append(self, segment: Segment) -> None:
         self._segments.append(segment)
+        self.active = segment
 
     def insert(self, segment: Segment) -> None:
         """Inserts it where its base offset belongs."""
         insort(self._segments, segment, key=_base_offset)
+        self._note_active()
 
     def remove(self, segments: Sequence[Segment]) -> None:
         gone = set(map(id, segments))
         self._segments[:] = [segment for segment in self._segments if id(segment) not in gone]
+        self._note_active()

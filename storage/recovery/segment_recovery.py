@@ -11,7 +11,7 @@ from ..log.leader_epochs import LeaderEpochs
 from ..log.log_config import LogConfig
 from ..log.preallocated_zeros import is_all_zeros
 from ..log.producer_replay import replay
-from ..log.segment import Segment
+from ..log.segment import MAX_RELATIVE_OFFSET, Segment
 from ..producers.producer_tracking import ProducerTracking
 
 LOOKED_AT_BYTES = 1 << 20  # the part of a cut tail that is checked for zeros
@@ -92,7 +92,7 @@ def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next
         raise CorruptRecord(
             f"the batch at position {header.position} ends at offset {header.last_offset}, beyond {next_base}"
         )
-    if not segment.can_hold_offset(header.last_offset):
+    if not 0 <= header.last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET:
         if header.position == 0:
             raise CorruptRecord(f"the first batch has offset {lowest}, far from {segment.base_offset}")
         raise SegmentOverflow(segment)

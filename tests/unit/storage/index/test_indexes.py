@@ -118,17 +118,6 @@ def test_the_preallocated_zeros_of_an_open_index_are_not_believed(tmp_path: Path
     assert not time_index(tmp_path / "t", 3).looks_right()
 
 
-def test_a_time_index_keeps_one_slot_for_the_largest_timestamp(tmp_path: Path) -> None:
-    offsets, times = offset_index(tmp_path / "o"), time_index(tmp_path / "t")
-    for n in range(3):
-        offsets.append(n, n + 1)
-        times.append(n, n)
-    assert not offsets.is_full(33)
-    assert offsets.is_full(31)
-    assert times.is_full(49)
-    assert not times.is_full(60)
-
-
 def test_an_aborted_transaction_is_34_bytes(tmp_path: Path) -> None:
     index = TransactionIndex(Files(), str(tmp_path / "x"), 0)
     assert not (tmp_path / "x").exists()

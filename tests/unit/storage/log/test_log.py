@@ -165,11 +165,17 @@ def test_a_compacted_topic_rolls_after_its_largest_lag(tmp_path: Path) -> None:
     assert len(log.segments) == 2
 
 
-def test_a_full_index_rolls_the_segment(tmp_path: Path) -> None:
-    log = make_log(tmp_path / "orders-0", index_interval_bytes=0, segment_index_bytes=36)
-    for n in range(4):
-        append(log, b"a", timestamp=NOW + n)
-    assert [segment.base_offset for segment in log.segments] == [0, 3]  # 3 time entries less the reserved one
+@pytest.mark.parametrize(
+    ("index_bytes", "ages", "entries"),
+    [(35, 1, 1), (36, 1, 2), (47, 1, 2), (48, 1, 3), (39, 0, 4), (40, 0, 5)],
+    ids=["one of 2 times", "two of 3 times", "no room for 4 times", "three of 4 times", "four offsets", "five offsets"],
+)
+def test_a_full_index_rolls_the_segment(tmp_path: Path, index_bytes: int, ages: int, entries: int) -> None:
+    """The last slot of a time index is kept for the largest timestamp when the segment closes."""
+    log = make_log(tmp_path / "orders-0", index_interval_bytes=0, segment_index_bytes=index_bytes)
+    for n in range(entries + 2):
+        append(log, b"a", timestamp=NOW + n * ages)
+    assert [segment.base_offset for segment in log.segments] == [0, entries + 1]  # the first batch has no entry
 
 
 def test_an_offset_too_far_from_the_base_rolls_the_segment(log: Log) -> None:
