@@ -111,7 +111,7 @@ def append_written_batch(partition: ReplicatedPartition, written: WrittenBatch) 
     log, leader = partition.log, written.leader
     if written.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
         return False
-    log.append_new_batch(written.prepared, leader_epoch=written.leader_epoch)
+    log.append(written.prepared, leader_epoch=written.leader_epoch, may_be_duplicate=False)
     partition.update_from_leader(leader.high_watermark, leader.log.log_start_offset)
     return True
 

@@ -136,19 +136,17 @@ class Log(LogReading):
 
     # Appending
 
-    def append(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
+    def append(self, prepared: PreparedAppend, *, leader_epoch: int, may_be_duplicate: bool = True) -> AppendInfo:
         """Gives the batch its offsets and writes it.
 
         Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52, 1 if no offset is left; DiskFault.
         """
         if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
-        if prepared.producer_id >= 0 and (repeated := self.producers.find_duplicate(prepared)) is not None:
-            return self._append_info_of(repeated)
-        return self.append_new_batch(prepared, leader_epoch=leader_epoch)
-
-    def append_new_batch(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
-        """Like `append`, for a batch that is known to be no duplicate. Raises: ApiError 18, 1; DiskFault."""
+        if may_be_duplicate and prepared.producer_id >= 0:
+            repeated = self.producers.find_duplicate(prepared)
+            if repeated is not None:
+                return self._append_info_of(repeated)
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
         head = stamp_header(prepared.head, first_offset, leader_epoch)
@@ -158,7 +156,8 @@ class Log(LogReading):
         if prepared.producer_id >= 0:
             for aborted in self.producers.track_append(prepared, first_offset):
                 self.segments.active.ensure_transaction_index().append(aborted)
-        self._flush_if_due()
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
         return AppendInfo(first_offset, last_offset, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, data: Buffer) -> AppendInfo:
@@ -192,7 +191,8 @@ class Log(LogReading):
             body = memoryview(data)[header.position + RECORD_BATCH_OVERHEAD : header.end]
             for aborted in self.producers.replay(header, body):
                 self.segments.active.ensure_transaction_index().append(aborted)
-        self._flush_if_due()
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
         return AppendInfo(
             first_offset=first_offset,
             last_offset=last_offset,
@@ -250,10 +250,6 @@ class Log(LogReading):
         """
         self._is_as_opened = False
         self._assign_epoch(epoch, self.log_end_offset)
-
-    def _flush_if_due(self) -> None:
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
-            self.flush()
 
     def _append_info_of(self, repeated: BatchSequence) -> AppendInfo:
         return AppendInfo(

@@ -44,7 +44,7 @@ FAULTS = (
     ("a follower forgets to truncate", PARTITION, "self.log.truncate_to(offset)", "pass"),
     ("a follower drops what it fetched", FETCHING, "partition.log.append_as_follower(answer.data)", "pass"),
     ("a follower drops what its leader has just written", FETCHING,
-     "log.append_new_batch(written.prepared, leader_epoch=written.leader_epoch)", "pass"),
+     "log.append(written.prepared, leader_epoch=written.leader_epoch, may_be_duplicate=False)", "pass"),
     ("a replica takes all that it finds on the disk for committed", PARTITION,
      "min(high_watermark, log.log_end_offset))", "log.log_end_offset)"),
     ("a new leader's epoch is not noted", PARTITION, "self.log.begin_epoch(self.leader_epoch)", "pass"),
