@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from ...network.clients.losses import ZSTD
 from ...network.clients.seen_client import SeenClient
 from ...network.converted_piece import ConvertedPiece
 from ...network.metrics.counts import Counter
@@ -28,9 +29,9 @@ from ...storage.downconversion.conversion_rules import ConversionRules, Conversi
 from ...storage.downconversion.converted_stream import ConvertedStream
 from ...storage.downconversion.overflow_entry import OVERFLOW_ENTRY
 from ...storage.downconversion.read_window import KEPT_BYTES
-from ..metadata.image import Topic
 from ..metrics.metrics import Metrics, codec_label
 from .partition_reading import FetchParams, PartitionReading
+from .session import Interest
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -47,13 +48,6 @@ class Refusal:
 
     code: ErrorCode
     hides_reading: bool = True
-
-
-def target_magic(version: int) -> int | None:
-    """The newest magic that a client of this Fetch version reads; None if it reads all."""
-    if version <= 1:
-        return 0
-    return 1 if version <= 3 else None
 
 
 class ConversionTally:
@@ -117,39 +111,31 @@ async def convert_readings(
 
     Conversions are counted for the client `seen`.
     """
-    target = target_magic(params.version)
-    if target is None:
-        return {**find_refusals(core, readings, params)}
-    return await _Downconversion(core, readings, params, target, seen).convert()
+    if params.target_magic is None:
+        return {**find_refusals(core, readings, params, seen)}
+    return await _Downconversion(core, readings, params, params.target_magic, seen).convert()
 
 
-def find_refusals(core: "Core", readings: Sequence[PartitionReading], params: FetchParams) -> dict[int, Refusal]:
+def find_refusals(
+    core: "Core", readings: Sequence[PartitionReading], params: FetchParams, seen: SeenClient
+) -> dict[int, Refusal]:
     """As `convert_readings`, for a version that needs no conversion: returns the refused partitions."""
     refused: dict[int, Refusal] = {}
-    unrefused: Topic | None = None
-    for index, reading in enumerate(readings if params.version < FIRST_VERSION_WITH_ZSTD else ()):
-        if reading.topic is not unrefused:
-            refusal = _find_refusal(core, reading, params, None)
-            if refusal is None:
-                unrefused = reading.topic
-            else:
-                refused[index] = refusal
-    core.metrics.fetch_meter.observe(0, 0)
+    if params.version < FIRST_VERSION_WITH_ZSTD:
+        for index, reading in enumerate(readings):
+            if reading.topic is not None and reading.topic.settings.compression_type == "zstd":
+                refused[index] = _refuse_zstd(core, reading.interest, seen)
+    meter = core.metrics.fetch_meter
+    meter.seconds.observe_zero()
+    meter.temporary_bytes.observe_zero()
     return refused
 
 
-def _find_refusal(core: "Core", reading: PartitionReading, params: FetchParams, target: int | None) -> Refusal | None:
-    if reading.topic is None:
-        return None
-    settings = reading.topic.settings
-    rejected = core.metrics.conversions_rejected
-    if settings.compression_type == "zstd" and (target is None or core.zstd_to is None):
-        rejected.of("zstd").add()
-        return Refusal(code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-    if target is not None and not params.is_follower and not settings.message_downconversion_enable:
-        rejected.of("disabled").add()
-        return Refusal(code=ErrorCode.UNSUPPORTED_VERSION)
-    return None
+def _refuse_zstd(core: "Core", interest: Interest, seen: SeenClient) -> Refusal:
+    core.metrics.conversions_rejected.of("zstd").add()
+    seen.count_loss(ZSTD, 1, (interest.topic,))
+    seen.note_refused_fetch(interest.topic, interest.index, interest.fetch_offset)
+    return Refusal(code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
 
 class _Downconversion:
@@ -162,6 +148,7 @@ class _Downconversion:
         self._params = params
         self._target = target
         self._readings = readings
+        self._seen = seen
         self._next = 0
         self._tally = ConversionTally(core.metrics, seen)
         self._replaced: dict[int, ConvertedPiece | Refusal] = {}
@@ -182,16 +169,26 @@ class _Downconversion:
         return self._replaced
 
     async def _convert_remaining(self) -> None:
-        core, params, target = self._core, self._params, self._target
         while self._next < len(self._readings):
             index, reading = self._next, self._readings[self._next]
             self._next += 1
-            refusal = _find_refusal(core, reading, params, target)
+            refusal = self._find_refusal(reading)
             if refusal is not None:
                 self._replaced[index] = refusal
             elif reading.slice.size_bytes:
                 self._replaced[index] = await self._convert(reading)
             await self._turn.next()
+
+    def _find_refusal(self, reading: PartitionReading) -> Refusal | None:
+        if reading.topic is None:
+            return None
+        settings = reading.topic.settings
+        if settings.compression_type == "zstd" and self._core.zstd_to is None:
+            return _refuse_zstd(self._core, reading.interest, self._seen)
+        if not self._params.is_follower and not settings.message_downconversion_enable:
+            self._core.metrics.conversions_rejected.of("disabled").add()
+            return Refusal(code=ErrorCode.UNSUPPORTED_VERSION)
+        return None
 
     async def _convert(self, reading: PartitionReading) -> ConvertedPiece | Refusal:
         """Returns a slice with its promised size, which begins with the first batch that has messages for the client.
@@ -225,8 +222,9 @@ class _Downconversion:
                     return conversion
                 await self._turn.next()
         except ApiError as error:
-            is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-            self._core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
+            if error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+                return _refuse_zstd(self._core, reading.interest, self._seen)
+            self._core.metrics.conversions_rejected.of("corrupt").add()
             return Refusal(code=error.code)
 
     def _start_helper(self) -> None:

@@ -12,7 +12,6 @@ and gets no records then (KIP-392).
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ...network.turn import Turn
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
@@ -29,28 +28,44 @@ NOBODY = -1
 PARTITIONS_A_STEP = 16
 
 
-class FetchParams(NamedTuple):
-    """The parameters of a whole fetch. `rack` is the consumer's rack if replicas are chosen by racks."""
+class FetchParams:
+    """The parameters of a whole fetch, and what follows from them.
 
-    version: int
-    replica_id: int
-    isolation_level: int
-    max_bytes: int
-    min_bytes: int
-    access: Access = EVERYTHING
-    rack: str = ""
+    `rack`: the consumer's rack if replicas are chosen by racks. `target_magic`: the newest magic that a client of this
+    version reads; None if it reads all.
+    """
 
-    @property
-    def limits_are_soft(self) -> bool:
-        return self.version >= FIRST_VERSION_WITH_SOFT_LIMITS
+    __slots__ = (
+        "access",
+        "is_follower",
+        "isolation_level",
+        "limits_are_soft",
+        "max_bytes",
+        "may_read_followers",
+        "min_bytes",
+        "rack",
+        "reads_committed",
+        "replica_id",
+        "target_magic",
+        "version",
+    )
 
-    @property
-    def is_follower(self) -> bool:
-        return self.replica_id >= 0
-
-    @property
-    def may_read_followers(self) -> bool:
-        return self.version >= FIRST_VERSION_FROM_FOLLOWERS and not self.is_follower
+    def __init__(
+        self, version: int, replica_id: int, isolation_level: int, max_bytes: int, min_bytes: int, access: Access,
+        rack: str,
+    ) -> None:  # fmt: skip
+        self.version = version
+        self.replica_id = replica_id
+        self.isolation_level = isolation_level
+        self.max_bytes = max_bytes
+        self.min_bytes = min_bytes
+        self.access = access
+        self.rack = rack
+        self.is_follower = replica_id >= 0
+        self.reads_committed = isolation_level == READ_COMMITTED
+        self.limits_are_soft = version >= FIRST_VERSION_WITH_SOFT_LIMITS
+        self.may_read_followers = version >= FIRST_VERSION_FROM_FOLLOWERS and not self.is_follower
+        self.target_magic = None if version >= 4 else 1 if version >= 2 else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +80,8 @@ class Divergence:
 class PartitionReading:
     """The result of reading one partition for a fetch. Offsets are -1 when an error leaves them unknown.
 
-    `limit_bytes` is the partition's limit, or what is left of the response's limit.
+    `limit_bytes` is the partition's limit, or what is left of the response's limit. `ends_wait`: there is an error, a
+    divergence or a preferred replica, with which the fetch is answered at once.
     """
 
     interest: Interest
@@ -79,10 +95,7 @@ class PartitionReading:
     slice: FileSlice = EMPTY_SLICE
     divergence: Divergence | None = None
     preferred_replica: int = NOBODY
-
-    @property
-    def ends_wait(self) -> bool:
-        return bool(self.error) or self.divergence is not None or self.preferred_replica != NOBODY
+    ends_wait: bool = False
 
 
 def find_topic(cluster: MetadataImage, interest: Interest) -> Topic:
@@ -139,7 +152,7 @@ def read_at_once(
         try:
             _read_partition(cluster, reading, params, reading.limit_bytes, owes_one_batch, allow_partial)
         except ApiError as error:
-            reading.error = error.code
+            reading.error, reading.ends_wait = error.code, True
         size = reading.slice.size_bytes
         if size:
             owes_one_batch = False
@@ -227,14 +240,16 @@ def _read_partition(
         cluster.check_led_here(partition)
     if params.rack and params.may_read_followers:
         preferred = partition.find_preferred_read_replica(params.rack, interest.fetch_offset, cluster.racks())
-        reading.preferred_replica = NOBODY if preferred is None else preferred
-    if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
+        if preferred is not None:
+            reading.preferred_replica, reading.ends_wait = preferred, True
+    if not reading.ends_wait and interest.last_fetched_epoch >= 0:
         reading.divergence = _find_divergence(partition, interest)
+        reading.ends_wait = reading.divergence is not None
     log = partition.log
     if log.is_offline:
         log.check_online()
     high_watermark, last_stable_offset, below = partition.offset_snapshot(params.isolation_level, params.replica_id)
-    if reading.divergence is None and reading.preferred_replica == NOBODY:
+    if not reading.ends_wait:
         reading.slice = log.read(
             interest.fetch_offset,
             max_bytes if max_bytes > 0 else 0,
@@ -252,11 +267,11 @@ def _find_divergence(partition: Partition, interest: Interest) -> Divergence | N
     return None if found is None else Divergence(epoch=found[0], end_offset=found[1])
 
 
-def may_have_many_aborted(reading: PartitionReading, params: FetchParams) -> bool:
-    """Whether a worker thread should make the answer, which may have hundreds of thousands of aborted transactions."""
+def may_have_many_aborted(reading: PartitionReading) -> bool:
+    """Whether a worker thread should make the answer to a read_committed fetch, which may have hundreds of thousands of
+    aborted transactions."""
     return (
-        params.isolation_level == READ_COMMITTED
-        and reading.partition is not None
+        reading.partition is not None
         and not reading.error
         and reading.slice.size_bytes > 0
         and reading.partition.log.may_have_many_aborted(reading.slice)
@@ -270,7 +285,7 @@ def aborted_transactions(reading: PartitionReading, params: FetchParams) -> list
     """
     if reading.partition is None:
         return []
-    if params.isolation_level != READ_COMMITTED or reading.error:
+    if not params.reads_committed or reading.error:
         return None
     if not reading.slice.size_bytes:
         return []

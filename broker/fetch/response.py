@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import overload
-from uuid import UUID
 
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.fetch import (
@@ -18,7 +17,6 @@ from ...protocol.messages.fetch import (
 )
 from ...protocol.schema import NO_UUID, Piece, SizedPiece, fast_constructor
 from ..metadata.image import MetadataImage
-from ..metadata.partition import READ_COMMITTED
 from .downconversion import Refusal
 from .partition_reading import FetchParams, PartitionReading, aborted_transactions
 from .session import FetchContext, Interest
@@ -63,13 +61,14 @@ def response_of(
     context: FetchContext, answers: list[PartitionAnswer], cluster: MetadataImage, listener: str
 ) -> FetchResponse:
     """The response with those of the answers that the client needs, and the endpoints of leaders that have moved."""
-    told = context.select(answers)
+    session = context.session
+    told, session_id = (answers, 0) if session is None else (context.select(answers), session.session_id)
     failures = [data for _, data in told if data.error_code]
     if not failures:
-        return make_response(session_id=context.session_id, responses=by_topic(told))
+        return make_response(session_id=session_id, responses=by_topic(told))
     told.sort(key=_is_answered_last)
     return FetchResponse(
-        session_id=context.session_id,
+        session_id=session_id,
         responses=by_topic(told),
         node_endpoints=_new_leader_endpoints(cluster, failures, listener),
     )
@@ -83,7 +82,7 @@ def partition_data(
             reading.interest, converted.code, params.version, records_are_null=converted.hides_reading
         )
     records: Piece = converted if converted is not None else reading.slice if reading.slice.size_bytes else b""
-    if not reading.ends_wait and params.isolation_level != READ_COMMITTED:
+    if not reading.ends_wait and not params.reads_committed:
         return make_partition(
             partition_index=reading.interest.index,
             high_watermark=reading.high_watermark,
@@ -172,13 +171,13 @@ def _is_answered_last(answer: PartitionAnswer) -> bool:
 
 def by_topic(answers: Sequence[PartitionAnswer]) -> Sequence[FetchableTopicResponse]:
     """Groups neighbours of one topic into an entry; the order of the answers stays."""
-    topics: list[tuple[str, UUID, list[PartitionData]]] = []
+    topics: list[FetchableTopicResponse] = []
     partitions: list[PartitionData] = []
     name, topic_id = "", NO_UUID
     for interest, data in answers:
         is_other = interest.topic_id is not topic_id and interest.topic_id != topic_id
         if not topics or is_other or interest.topic != name:
             name, topic_id, partitions = interest.topic, interest.topic_id, []
-            topics.append((name, topic_id, partitions))
+            topics.append(make_topic(topic=name, topic_id=topic_id, partitions=partitions))
         partitions.append(data)
-    return [make_topic(topic=name, topic_id=topic_id, partitions=partitions) for name, topic_id, partitions in topics]
+    return topics

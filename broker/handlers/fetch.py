@@ -13,12 +13,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ...network.clients.losses import ZSTD
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
+from ...protocol.primitives import size_of
 from ...protocol.schema import SizedPiece
 from ..dispatch.call import Call
-from ..fetch.downconversion import Refusal, convert_readings, find_refusals, target_magic
+from ..fetch.downconversion import Refusal, convert_readings, find_refusals
 from ..fetch.partition_reading import (
     FIRST_VERSION_WITH_SOFT_LIMITS,
     DelayedFetch,
@@ -36,7 +36,7 @@ from ..fetch.response import (
     partition_error,
     response_of,
 )
-from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_size, replica_id_of
+from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, replica_id_of
 from ..quotas.request_charging import UNLIMITED
 
 if TYPE_CHECKING:
@@ -67,17 +67,16 @@ def handle(
         context = services.sessions.open(request, call.version, services.clock.monotonic_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    fetch = Fetch(services, context, _make_params(services, request, call), request.max_wait_ms, call)
+    params = _make_params(services, request, call)
+    fetch = Fetch(services, context, params, request.max_wait_ms, call)
     if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_many_partitions()
-    readings = read_at_once(services.cluster, context.interests, fetch.params)
+    readings = read_at_once(services.cluster, context.interests, params)
     if not fetch.is_due(readings):
         return fetch.wait_and_answer(readings)
-    if target_magic(fetch.params.version) is None and not any(
-        may_have_many_aborted(each, fetch.params) for each in readings
-    ):
-        return fetch.answer(readings, find_refusals(services, readings, fetch.params))
-    return fetch.convert_and_answer(readings)
+    if params.target_magic is not None or (params.reads_committed and any(map(may_have_many_aborted, readings))):
+        return fetch.convert_and_answer(readings)
+    return fetch.answer(readings, find_refusals(services, readings, params, call.peer.seen))
 
 
 def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
@@ -95,7 +94,8 @@ def _make_params(services: "Services", request: FetchRequest, call: Call) -> Fet
     max_bytes = services.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
-    max_bytes = call.quota.fetch_limit(max_bytes)
+    if call.quota is not UNLIMITED:
+        max_bytes = call.quota.fetch_limit(max_bytes)
     return FetchParams(
         version,
         replica_id_of(request, version),
@@ -181,38 +181,32 @@ class Fetch:
         turn = self._services.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
-            if may_have_many_aborted(reading, self.params):
+            if self.params.reads_committed and may_have_many_aborted(reading):
                 answers.append(await self._answer_partition_in_worker(reading, converted.get(at)))
             else:
-                answers.append(self._answer_partition(reading, converted.get(at)))
+                answers.append((reading.interest, partition_data(reading, converted.get(at), self.params)))
             await turn.next()
         return self._make_response(readings, answers)
 
     async def _answer_partition_in_worker(
         self, reading: PartitionReading, converted: SizedPiece | Refusal | None
     ) -> PartitionAnswer:
-        """Runs `_answer_partition` in a worker thread; the response is encoded there too.
+        """Runs `partition_data` in a worker thread; the response is encoded there too.
 
         Takes one of the few places for long fetches, since the aborted transactions of many fetches add up.
         """
         self._call.has_many_items = True
         async with nullcontext() if self._is_long else self._services.long_fetches:
-            return await self._services.run_in_worker(self._answer_partition, reading, converted)
+            return reading.interest, await self._services.run_in_worker(partition_data, reading, converted, self.params)
 
     def answer(
         self, readings: Sequence[PartitionReading], converted: Mapping[int, SizedPiece | Refusal]
     ) -> FetchResponse:
         """The answer with what was read. `converted`: by index, what is answered instead."""
-        return self._make_response(
-            readings, [self._answer_partition(each, converted.get(at)) for at, each in enumerate(readings)]
-        )
-
-    def _answer_partition(self, reading: PartitionReading, converted: SizedPiece | Refusal | None) -> PartitionAnswer:
-        if isinstance(converted, Refusal) and converted.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
-            seen, interest = self._call.peer.seen, reading.interest
-            seen.count_loss(ZSTD, 1, (interest.topic,))
-            seen.note_refused_fetch(interest.topic, interest.index, interest.fetch_offset)
-        return reading.interest, partition_data(reading, converted, self.params)
+        answers = []
+        for at, reading in enumerate(readings):
+            answers.append((reading.interest, partition_data(reading, converted.get(at), self.params)))
+        return self._make_response(readings, answers)
 
     def _make_response(self, readings: Sequence[PartitionReading], answers: list[PartitionAnswer]) -> FetchResponse:
         """The response; an empty one for a client above its quota."""
@@ -245,8 +239,8 @@ def _count_fetch(
         if meter is None or reading.topic is not topic:
             topic, meter = reading.topic, metrics.meter_of_topic(reading.topic.name)
         meter.fetches.value += 1
-        if not is_follower:
-            size_bytes = records_size(data)
+        if not is_follower and data.records is not None:
+            size_bytes = size_of(data.records)
             meter.bytes_out.value += size_bytes
             of_version.bytes.value += size_bytes
         if reading.error and reading.error not in EXPECTED_FAILURES:
