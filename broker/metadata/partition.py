@@ -68,30 +68,26 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """First offset of the earliest open transaction, else the high watermark."""
-        return self._last_stable_offset_below(self.high_watermark)
+        return self.offset_snapshot(READ_COMMITTED)[1]
 
     def offset_snapshot(self, isolation_level: int, replica_id: int = -1) -> tuple[int, int, int]:
         """The high watermark, the last stable offset, and the first offset that this reader may not see.
 
         Consumers see by isolation, followers everything.
         """
-        high_watermark = self.high_watermark
-        stable = self._last_stable_offset_below(high_watermark)
+        log = self.log
+        high_watermark = stable = self.high_watermark
+        if log.producers.state.has_unstable:
+            log.note_high_watermark(high_watermark)
+            unstable = log.first_unstable_offset
+            stable = high_watermark if unstable is None else min(unstable, high_watermark)
         if replica_id >= 0 or replica_id == FUTURE_REPLICA:
-            return high_watermark, stable, self.log.log_end_offset
+            return high_watermark, stable, log.log_end_offset
         return high_watermark, stable, stable if isolation_level == READ_COMMITTED else high_watermark
 
     def visible_end_offset(self, isolation_level: int, replica_id: int = -1) -> int:
         """The first offset that this reader may not see."""
         return self.offset_snapshot(isolation_level, replica_id)[2]
-
-    def _last_stable_offset_below(self, high_watermark: int) -> int:
-        log = self.log
-        if not log.producers.state.has_unstable:
-            return high_watermark
-        log.note_high_watermark(high_watermark)
-        unstable = log.first_unstable_offset
-        return high_watermark if unstable is None else min(unstable, high_watermark)
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest epoch not above `epoch`, and its end offset; -1 and -1 if that is not known.

@@ -136,9 +136,12 @@ class ProducerEntry:
 
 
 class ProducerStates:
-    """The producers of one log, as of the log's end."""
+    """The producers of one log, as of the log's end.
 
-    __slots__ = ("_captures", "_ongoing", "_unreplicated", "name", "producers")
+    `has_unstable`: whether `first_unstable_offset` is not None: a transaction is open or not yet replicated.
+    """
+
+    __slots__ = ("_captures", "_ongoing", "_unreplicated", "has_unstable", "name", "producers")
 
     def __init__(self, name: str) -> None:
         """`name`: the name of the log, for messages."""
@@ -148,6 +151,7 @@ class ProducerStates:
         self._ongoing: dict[int, int] = {}
         # Completed transactions whose markers may be at or above the high watermark.
         self._unreplicated: list[CompletedTransaction] = []
+        self.has_unstable = False
         self._captures = 0
 
     # Before a batch is written
@@ -219,6 +223,7 @@ class ProducerStates:
         if is_transactional and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = first_offset
             self._ongoing[first_offset] = producer_id
+            self.has_unstable = True
 
     def add_marker(
         self, producer_id: int, epoch: int, marker: Marker, *, offset: int, timestamp: int
@@ -245,6 +250,7 @@ class ProducerStates:
         """Ends the transaction; it stays unstable until the high watermark passes its marker."""
         self._ongoing.pop(completed.first_offset, None)
         self._unreplicated.append(completed)
+        self.has_unstable = True
 
     def _entry_to_change(self, producer_id: int) -> ProducerEntry:
         entry = self.producers.get(producer_id)
@@ -262,11 +268,6 @@ class ProducerStates:
     # Transactions
 
     @property
-    def has_unstable(self) -> bool:
-        """Whether `first_unstable_offset` is not None: a transaction is open or not yet replicated."""
-        return bool(self._ongoing or self._unreplicated)
-
-    @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
         first = next(iter(self._ongoing), None)
@@ -279,6 +280,7 @@ class ProducerStates:
         """Drops completed transactions whose markers are below it: they are stable now."""
         if self._unreplicated:
             self._unreplicated = [done for done in self._unreplicated if done.last_offset >= high_watermark]
+            self.has_unstable = bool(self._ongoing or self._unreplicated)
 
     # Loading and expiring
 
@@ -292,11 +294,13 @@ class ProducerStates:
             if entry.transaction_first_offset >= 0
         )
         self._ongoing = dict(open_transactions)
+        self.has_unstable = bool(self._ongoing or self._unreplicated)
 
     def clear(self) -> None:
         self.producers.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self.has_unstable = False
 
     def expire(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
         """Removes producers idle for `expiration_ms` without an open transaction; yields after each producer."""
