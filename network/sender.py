@@ -70,15 +70,14 @@ class Sender:
                 if type(unsent) not in BUFFER_TYPES and not unsent.is_in_file:
                     unsent.close()
 
-    async def _wait_for_room(self) -> None:
-        """Waits until the peer takes more. Raises: ConnectionResetError."""
+    def _wait_for_room(self) -> Awaitable[None]:
+        """Returns what to await until the peer takes more. Raises: ConnectionResetError, as the wait does."""
         if self._kept_bytes == NOT_KNOWN:
             self._kept_bytes = bytes_in_memory(self._pieces)
         kept = self._kept_bytes + self._wire.unsent_bytes
         if self._wait is None or kept <= UNCOUNTED_BYTES:
-            await self._wire.wait_for_room()
-        else:
-            await self._wait(kept)
+            return self._wire.wait_for_room()
+        return self._wait(kept)
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)
@@ -87,11 +86,11 @@ class Sender:
             sent += self._wire.try_send(memoryview(data)[sent:], more=more)
 
     async def _send_file(self, piece: FilePiece) -> None:
-        sent = 0
+        sent, file_fd = 0, piece.fileno()
         while sent < piece.size_bytes:
             size = min(piece.size_bytes - sent, TURN_BYTES)
             try:
-                taken = self._wire.try_send_file(piece.fileno(), piece.position + sent, size)
+                taken = self._wire.try_send_file(file_fd, piece.position + sent, size)
             except OSError as error:
                 piece.report_send_failure(error, piece.position + sent)
                 raise

@@ -82,8 +82,9 @@ class PlainTransport:
         self.sent_bytes += sent
         return sent
 
-    async def wait_for_room(self) -> None:
-        """Waits until there is room. Raises: ConnectionResetError when the wire is closed meanwhile.
+    def wait_for_room(self) -> asyncio.Future[None]:
+        """Returns a future that is done once there is room. Raises: ConnectionResetError, as the future does when the
+        wire is closed meanwhile.
 
         The loop keeps watching for room afterwards, since a stalled peer soon waits again: a caller that stops
         sending has to call `stop_watching_room`.
@@ -94,7 +95,7 @@ class PlainTransport:
         if not self._writing:
             self._writing = True
             self._loop.add_writer(self._fd, self._on_room)
-        await room
+        return room
 
     async def wait_for_bytes(self) -> None:
         """Waits until there is something to be read; not while `watch` is on. Raises: ConnectionResetError when the
