@@ -20,7 +20,7 @@ from ..protocol.errors import MalformedFrame, TlsInFrame
 from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
 from .admission.request_claims import CHARGED_FRAME_BYTES, RESTRICTED_BYTES, RequestClaims
-from .admission.request_cost import memory_bytes_of
+from .admission.request_cost import FREE_BYTES, memory_bytes_of
 from .admission.shared_by_connections import SharedByConnections
 from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
@@ -119,10 +119,9 @@ class Connection:
                 if self._claims.frame is not None:
                     self._claims.frame.forbid_reclaim()
                 self.is_busy = self._is_waiting = True
-                self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
-                memory_bytes = memory_bytes_of(frame)
-                if memory_bytes and not self.is_restricted:
-                    await self._claim_for_parsed_request(memory_bytes, answerer)
+                self.asked_ms = self.last_active_ms
+                if len(frame) > FREE_BYTES and not self.is_restricted and (cost := memory_bytes_of(frame)):
+                    await self._claim_for_parsed_request(cost, answerer)
                 answer = answerer.answer(frame, self.peer)
                 del frame  # frees the request while a handler waits, or the peer does not read
                 if isinstance(answer, Reply):
@@ -132,9 +131,11 @@ class Connection:
                     reply = await answer
                 self._is_waiting = False
                 del answer
-                self._claims.release()
+                if self._claims.frame is not None or self._claims.parsed is not None:
+                    self._claims.release()
                 pieces = reply.pieces
-                if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
+                # The first piece is bytes: the size of the answer and its header.
+                if pieces is None or (len(pieces) == 1 and len(pieces[0]) <= SMALL_ANSWER_BYTES):  # type: ignore[arg-type]
                     self._held.append(reply)
                     if len(self._held) >= MOST_HELD:
                         await self._send_held_replies(answerer)
@@ -327,10 +328,11 @@ class Connection:
 
     async def _await_bytes(self) -> None:
         """Waits for bytes that may complete a frame, or for the end of the stream."""
-        held_bytes = self._parser.held_bytes
+        held_bytes = len(self._parser.partial)
         if held_bytes:
             await self._claims.claim_for_pending_frame()
-        self._claims.release_read_ahead()
+        if self._claims.read_ahead is not None:
+            self._claims.release_read_ahead()
         if not self._turn.is_over() and self._read():
             return
         is_half = self._claims.frame is None and held_bytes > 0
@@ -393,8 +395,9 @@ class Connection:
             return False
         if data:
             self.last_active_ms = self._clock.monotonic_ms()
-            self._parser.feed(data)
-            self._claims.note_progress(len(data))
+            held_bytes = self._parser.feed(data)
+            if held_bytes > RESTRICTED_BYTES or self._claims.frame is not None:
+                self._claims.note_progress(len(data), held_bytes)
         else:
             self._note_end()
         return True
@@ -439,7 +442,3 @@ class Connection:
 
 def do_not_close(why: str) -> None:
     """Does nothing: the connection has ended."""
-
-
-def _is_small(piece: Piece) -> bool:
-    return isinstance(piece, bytes | bytearray | memoryview) and len(piece) <= SMALL_ANSWER_BYTES

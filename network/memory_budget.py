@@ -101,8 +101,8 @@ class Waiter:
 class MemoryBudget:
     """A limit in bytes that all its users share.
 
-    `in_use_bytes`, `peak_bytes` and `waiting_count` are for metrics. `waits` counts claims that had to queue. `on_wait`
-    is called at the end of each wait with its seconds. With a `clock`, a stalled holder keeps its memory for
+    `is_full`: all of it is claimed. `waiting_count`: claims that wait. `waits`: claims that had to wait. `on_wait` is
+    called at the end of each wait with its seconds. With a `clock`, a stalled holder keeps its memory for
     `patience_ms`.
     """
 
@@ -120,16 +120,13 @@ class MemoryBudget:
         self._patience_ms = patience_ms
         self._timer: Timer | None = None
         self.in_use_bytes = 0
+        self.is_full = False
         self.peak_bytes = 0
-        self.waits = 0
+        self.waits = self.waiting_count = 0
         self._queue: dict[Waiter, None] = {}  # by age
         self._reclaimable: dict[Claim, Callable[[], None]] = {}
         self._leaving: set[Claim] = set()  # were asked to release, and do so when they can
         self._reclaiming = False
-
-    @property
-    def waiting_count(self) -> int:
-        return len(self._queue)
 
     def try_claim(self, size_bytes: int, owner: str = "") -> Claim | None:
         """A claim if there is room and nobody waits, otherwise None."""
@@ -140,10 +137,6 @@ class MemoryBudget:
     def claim_unconditionally(self, size_bytes: int) -> Claim:
         """A claim for bytes that are in memory already, even above the limit."""
         return self._make_claim(size_bytes, "")
-
-    @property
-    def is_full(self) -> bool:
-        return self.in_use_bytes >= self.limit_bytes
 
     async def claim(self, size_bytes: int, owner: str = "", *, holds_bytes: bool = False) -> Claim:
         """Waits until there is room for `size_bytes`. `holds_bytes`: see `Waiter`.
@@ -175,19 +168,23 @@ class MemoryBudget:
 
     def _make_claim(self, size_bytes: int, owner: str) -> Claim:
         self.in_use_bytes += size_bytes
+        self.is_full = self.in_use_bytes >= self.limit_bytes
         self.peak_bytes = max(self.peak_bytes, self.in_use_bytes)
         return Claim(self, size_bytes, owner)
 
     def _give_back(self, claim: Claim, size_bytes: int) -> None:
         self.in_use_bytes -= size_bytes
+        self.is_full = self.in_use_bytes >= self.limit_bytes
         self._serve_queue()
 
     def _add_waiter(self, waiter: Waiter) -> None:
         self._queue[waiter] = None
+        self.waiting_count = len(self._queue)
 
     def _remove_waiter(self, waiter: Waiter) -> None:
         """May be called again."""
         self._queue.pop(waiter, None)
+        self.waiting_count = len(self._queue)
 
     def _first_waiter(self) -> Waiter | None:
         """The waiter to serve next, or None."""

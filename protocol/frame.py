@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
 from .errors import ErrorCode, MalformedFrame, TlsInFrame
@@ -41,31 +41,32 @@ class FrameParser:
 
     A frame that lies whole in what was fed is a view of it; only the pieces of an incomplete frame are copied, once. So
     a buffer that is to be used again may change only when `next_frame` has returned None and the frames are done with.
-    Memory grows with the bytes received, whatever size a frame announces.
+    Memory grows with the bytes received, whatever size a frame announces. `partial`: the bytes of a frame that is not
+    whole yet, once `next_frame` has returned None.
     """
 
-    __slots__ = ("_at", "_fed", "_partial", "max_bytes")
+    __slots__ = ("_at", "_fed", "max_bytes", "partial")
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._fed = _NOTHING
         self._at = 0  # where in it the next frame begins
-        self._partial = bytearray()
+        self.partial = bytearray()
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes fed that no frame has carried away yet."""
-        return len(self._fed) - self._at + len(self._partial)
+        return len(self._fed) - self._at + len(self.partial)
 
     @property
     def held_bytes(self) -> int:
         """The size of the buffers that hold the `buffered_bytes`."""
-        return (len(self._fed) if self._at < len(self._fed) else 0) + len(self._partial)
+        return (len(self._fed) if self._at < len(self._fed) else 0) + len(self.partial)
 
     @property
     def pending_frame_bytes(self) -> int:
         """The size that a frame announces which has begun but is not whole; 0 when it is not known yet, or wrong."""
-        known = self._partial or self._fed[self._at :]
+        known = self.partial or self._fed[self._at :]
         if len(known) < SIZE_BYTES:
             return 0
         size: int = _SIZE.unpack_from(known)[0]
@@ -74,24 +75,26 @@ class FrameParser:
     @property
     def pending_api_key(self) -> int | None:
         """The API of a frame that has begun but is not whole; None when it is not known yet."""
-        known = self._partial or self._fed[self._at :]
+        known = self.partial or self._fed[self._at :]
         if len(known) < SIZE_BYTES + _API_KEY.size:
             return None
         key: int = _API_KEY.unpack_from(known, SIZE_BYTES)[0]
         return key
 
-    def feed(self, data: bytes | memoryview) -> None:
+    def feed(self, data: bytes | memoryview) -> int:
+        """Takes more bytes; returns `held_bytes`."""
         if self._at < len(self._fed):
             data = b"".join((self._fed[self._at :], data))
         self._fed, self._at = memoryview(data), 0
+        return len(data) + len(self.partial)
 
     def clear(self) -> None:
         """Lets go of what no frame has carried away."""
-        self._fed, self._at, self._partial = _NOTHING, 0, bytearray()
+        self._fed, self._at, self.partial = _NOTHING, 0, bytearray()
 
     def take_all(self) -> bytes:
         """Lets go of all that no frame has carried away, and returns it."""
-        taken = b"".join((self._partial, self._fed[self._at :]))
+        taken = b"".join((self.partial, self._fed[self._at :]))
         self.clear()
         return taken
 
@@ -100,12 +103,15 @@ class FrameParser:
 
         Raises: MalformedFrame when the announced size is negative or above `max_bytes`.
         """
-        if self._partial:
+        if self.partial:
             return self._complete_partial_frame()
         fed, at = self._fed, self._at
         left = len(fed) - at
         if left >= SIZE_BYTES:
-            end = at + SIZE_BYTES + self._read_size(fed, at)
+            size = _SIZE.unpack_from(fed, at)[0]
+            if not 0 <= size <= self.max_bytes:
+                self._refuse_size(size)
+            end = at + SIZE_BYTES + size
             if end <= len(fed):
                 self._at = end
                 return fed[at + SIZE_BYTES : end]
@@ -115,27 +121,27 @@ class FrameParser:
         return None
 
     def _complete_partial_frame(self) -> memoryview | None:
-        self._move_to_partial(SIZE_BYTES - len(self._partial))
-        if len(self._partial) < SIZE_BYTES:
+        self._move_to_partial(SIZE_BYTES - len(self.partial))
+        if len(self.partial) < SIZE_BYTES:
             return None
-        end = SIZE_BYTES + self._read_size(self._partial)
-        self._move_to_partial(end - len(self._partial))
-        if len(self._partial) < end:
+        size = _SIZE.unpack_from(self.partial)[0]
+        if not 0 <= size <= self.max_bytes:
+            self._refuse_size(size)
+        end = SIZE_BYTES + size
+        self._move_to_partial(end - len(self.partial))
+        if len(self.partial) < end:
             return None
-        frame, self._partial = self._partial, bytearray()
+        frame, self.partial = self.partial, bytearray()
         return memoryview(frame)[SIZE_BYTES:]
 
     def _move_to_partial(self, count: int) -> None:
         """Moves up to `count` bytes from what was fed to the incomplete frame."""
         if count > 0:
             taken = self._fed[self._at : self._at + count]
-            self._partial += taken
+            self.partial += taken
             self._at += len(taken)
 
-    def _read_size(self, data: bytearray | memoryview, at: int = 0) -> int:
-        size: int = _SIZE.unpack_from(data, at)[0]
-        if 0 <= size <= self.max_bytes:
-            return size
+    def _refuse_size(self, size: int) -> NoReturn:
         if size >> 16 in _TLS_RECORDS:
             raise TlsInFrame("TLS comes where a frame begins, and is not spoken here")
         if _SIZE.pack(size) in _HTTP:
@@ -175,7 +181,17 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]
     position, client_id = _FIXED_HEADER.size, None
     header_version = _header_version(key, version)
     if header_version >= 1:
-        client_id, position = _read_client_id(frame, position)
+        start = position + _CLIENT_ID_LENGTH.size
+        if start > len(frame):
+            raise MalformedFrame("the request ends where its client id should begin")
+        position = start + max(0, length := _CLIENT_ID_LENGTH.unpack_from(frame, position)[0])
+        if position > len(frame):
+            raise MalformedFrame(f"a client id of {length} bytes with {len(frame) - start} bytes left")
+        if length >= 0:
+            try:
+                client_id = str(frame[start:position], "utf-8")
+            except UnicodeDecodeError as error:
+                raise MalformedFrame(f"the client id is no UTF-8: {error}") from error
     if header_version == 2:
         position = skip_tagged_fields(frame, position)
     return RequestHeader(key, version, correlation_id, client_id), frame[position:]
@@ -187,21 +203,6 @@ def _header_version(key: int, version: int) -> int:
     if not spec.supports(version) and (key != ApiKey.API_VERSIONS or version < 0):
         raise UnsupportedApi(f"{spec.name} has versions {spec.min_version}-{spec.max_version}, not {version}")
     return request_header_version(spec, version)
-
-
-def _read_client_id(frame: memoryview, position: int) -> tuple[str | None, int]:
-    start = position + _CLIENT_ID_LENGTH.size
-    if start > len(frame):
-        raise MalformedFrame("the request ends where its client id should begin")
-    length: int = _CLIENT_ID_LENGTH.unpack_from(frame, position)[0]
-    if length < 0:
-        return None, start
-    if length > len(frame) - start:
-        raise MalformedFrame(f"a client id of {length} bytes with {len(frame) - start} bytes left")
-    try:
-        return str(frame[start : start + length], "utf-8"), start + length
-    except UnicodeDecodeError as error:
-        raise MalformedFrame(f"the client id is no UTF-8: {error}") from error
 
 
 def response_encoder(spec: ApiSpec, version: int) -> Callable[[int, Any], list[Piece]]:

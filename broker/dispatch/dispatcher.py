@@ -34,7 +34,7 @@ from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.metrics import Metrics
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ResponseErrors
-from .call import Call
+from .call import FEW_BYTES, Call
 from .guard import Handle, guard
 from .metering import meter, with_throttle_time
 from .served_api import MOST_ITEMS_SETTING, ServedApi
@@ -149,7 +149,7 @@ class Dispatcher:
         except MalformedFrame as fault:
             raise MalformedFrame(f"{route} request: {fault}") from None
         call = Call(route.spec.key, route.version, header, peer, request, len(body))
-        call.has_many_items = route.spec.key is not ApiKey.PRODUCE and not call.is_small
+        call.has_many_items = len(body) > FEW_BYTES and route.spec.key is not ApiKey.PRODUCE
         return call
 
     async def _answer_large(
@@ -190,7 +190,12 @@ class Dispatcher:
             response = _make_refusal(route, call, error)
         if type(response) is CoroutineType:
             return self._answer_later(route, call, response, began)
-        return self._make_reply(route, call, response, began)
+        response = self._count_and_set_throttle_time(route, call, response, began)
+        if response is None:
+            return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
+        route.errors.count(response)
+        pieces = _encode(route, call, response)
+        return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms)
 
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
@@ -263,14 +268,6 @@ class Dispatcher:
                 interceptor.abandon(call)
             raise
         return response
-
-    def _make_reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
-        response = self._count_and_set_throttle_time(route, call, response, began)
-        if response is None:
-            return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
-        route.errors.count(response)
-        pieces = _encode(route, call, response)
-        return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms)
 
     def _count_and_set_throttle_time(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
         """Counts the request; returns the response, with the throttle time where there is one."""

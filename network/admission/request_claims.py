@@ -20,7 +20,10 @@ RESTRICTED_BYTES = 4 * 1024
 
 
 class RequestClaims:
-    """The claims of one connection; `close` ends it, with a reason for the log."""
+    """The claims of one connection: of its `frame`, of the request `parsed` from it, and of bytes `read_ahead`.
+
+    `close` ends the connection, with a reason for the log.
+    """
 
     def __init__(
         self,
@@ -38,8 +41,8 @@ class RequestClaims:
         self._shared = shared
         self.close = close
         self._frame_memory = shared.request_memory
-        self._parsed: Claim | None = None
-        self._read_ahead: Claim | None = None
+        self.parsed: Claim | None = None
+        self.read_ahead: Claim | None = None
         self._ms_a_byte = 0.0
 
     def restrict(self, memory: MemoryBudget) -> None:
@@ -65,8 +68,8 @@ class RequestClaims:
     def try_claim_for_parsed_request(self, size_bytes: int) -> bool:
         """Whether there was memory for the parsed request at once."""
         budget = self._shared.parsed_requests
-        self._parsed = budget.try_claim(min(size_bytes, budget.limit_bytes), self._peer.network)
-        return self._parsed is not None
+        self.parsed = budget.try_claim(min(size_bytes, budget.limit_bytes), self._peer.network)
+        return self.parsed is not None
 
     async def claim_for_parsed_request(self, size_bytes: int) -> None:
         """Waits for memory for the parsed request. Raises: ConnectionResetError if the connection was closed
@@ -76,29 +79,28 @@ class RequestClaims:
         if self._wire.is_closed:
             claim.release()
             raise ConnectionResetError("closed")
-        self._parsed = claim
+        self.parsed = claim
 
-    def claim_for_read_ahead(self) -> None:
-        """Claims memory for the bytes read ahead, until their requests are answered or a frame's claim covers them."""
-        held = self._parser.held_bytes
-        if held > RESTRICTED_BYTES and (self._read_ahead is None or held > self._read_ahead.size_bytes):
+    def claim_for_read_ahead(self, held: int) -> None:
+        """Claims memory for so many bytes read, until their requests are answered or a frame's claim covers them."""
+        if held > RESTRICTED_BYTES and (self.read_ahead is None or held > self.read_ahead.size_bytes):
             self.release_read_ahead()
-            self._read_ahead = self._shared.read_ahead.claim_unconditionally(held)
+            self.read_ahead = self._shared.read_ahead.claim_unconditionally(held)
 
-    def note_progress(self, size_bytes: int) -> None:
-        """Bytes have come; those of a large frame give it more time."""
+    def note_progress(self, size_bytes: int, held_bytes: int) -> None:
+        """Bytes have come, of which the parser now holds `held_bytes`; those of a large frame give it more time."""
         if self.frame is not None:
             self.frame.note_progress(size_bytes * self._ms_a_byte)
         else:
-            self.claim_for_read_ahead()
+            self.claim_for_read_ahead(held_bytes)
 
     def allow_reclaim(self, end_wait: Callable[[], None] | None) -> None:
         """While the request waits in its handler, lets others have its memory, which ends the wait by `end_wait`."""
         if self.frame is not None:
             self.frame.allow_reclaim(partial(self._give_up_waiting_request, end_wait))
-        if self._parsed is not None:
+        if self.parsed is not None:
             drop = end_wait or partial(self._give_up_waiting_request, None)
-            self._parsed.allow_reclaim(drop, at_once=end_wait is not None)
+            self.parsed.allow_reclaim(drop, at_once=end_wait is not None)
 
     def release(self) -> None:
         """Frees the claims of frame and parsed request."""
@@ -108,14 +110,14 @@ class RequestClaims:
         self.release_parsed_request()
 
     def release_parsed_request(self) -> None:
-        if self._parsed is not None:
-            self._parsed.release()
-            self._parsed = None
+        if self.parsed is not None:
+            self.parsed.release()
+            self.parsed = None
 
     def release_read_ahead(self) -> None:
-        if self._read_ahead is not None:
-            self._read_ahead.release()
-            self._read_ahead = None
+        if self.read_ahead is not None:
+            self.read_ahead.release()
+            self.read_ahead = None
 
     async def _claim_for_frame(self, size: int) -> Claim:
         """Raises: CloseConnection."""
@@ -123,7 +125,7 @@ class RequestClaims:
         if claim is not None:
             return claim
         self._wire.unwatch()
-        self.claim_for_read_ahead()
+        self.claim_for_read_ahead(self._parser.held_bytes)
         try:
             return await self._frame_memory.claim(size, self._peer.network, holds_bytes=True)
         except NoRoomToWait as fault:

@@ -16,7 +16,7 @@ _KEY = Struct(">h")
 
 
 def memory_bytes_of(frame: memoryview) -> int:
-    """The memory that a frame takes once it is parsed; 0 if it need not be claimed."""
-    if len(frame) <= FREE_BYTES or _KEY.unpack_from(frame)[0] == ApiKey.PRODUCE:
+    """The memory that a frame of more than `FREE_BYTES` takes once it is parsed; 0 if it need not be claimed."""
+    if _KEY.unpack_from(frame)[0] == ApiKey.PRODUCE:
         return 0
     return len(frame) * BYTES_A_BYTE
