@@ -35,8 +35,6 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """Turns a frame into its reply, or a coroutine of it; `after_sending` is called when the reply was sent."""
+    """Turns a frame into its reply, or a coroutine of it."""
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
-
-    def after_sending(self, reply: Reply) -> None: ...

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from time import perf_counter
 
 from ..protocol.errors import MalformedFrame, TlsInFrame
 from ..protocol.frame import FrameParser
@@ -105,29 +106,29 @@ class Connection:
                 self.first = None
             while True:
                 if self._passer is not None:
-                    await self._let_bytes_pass(self._passer, answerer)
+                    await self._let_bytes_pass(self._passer)
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    await self._send_held_replies(answerer)
+                    await self._send_held_replies()
                     if self._at_end or self._is_draining:
                         return "end"
                     await self._await_bytes()
                     continue
                 if self._turn.is_over():
-                    await self._send_held_replies(answerer)
+                    await self._send_held_replies()
                     await self._turn.yield_to_others()
                 if self._claims.frame is not None:
                     self._claims.frame.forbid_reclaim()
                 self.is_busy = self._is_waiting = True
                 self.asked_ms = self.last_active_ms
                 if len(frame) > FREE_BYTES and not self.is_restricted and (cost := memory_bytes_of(frame)):
-                    await self._claim_for_parsed_request(cost, answerer)
+                    await self._claim_for_parsed_request(cost)
                 answer = answerer.answer(frame, self.peer)
                 del frame  # frees the request while a handler waits, or the peer does not read
                 if isinstance(answer, Reply):
                     reply = answer
                 else:
-                    self._try_to_send_held_replies(answerer)
+                    self._try_to_send_held_replies()
                     reply = await answer
                 self._is_waiting = False
                 del answer
@@ -138,11 +139,11 @@ class Connection:
                 if pieces is None or (len(pieces) == 1 and len(pieces[0]) <= SMALL_ANSWER_BYTES):  # type: ignore[arg-type]
                     self._held.append(reply)
                     if len(self._held) >= MOST_HELD:
-                        await self._send_held_replies(answerer)
+                        await self._send_held_replies()
                 else:
-                    await self._send(reply, pieces, answerer)
+                    await self._send(reply, pieces)
                 if reply.throttle_ms:
-                    await self._send_held_replies(answerer)
+                    await self._send_held_replies()
                     await self._mute(reply.throttle_ms)
                 # An idle connection must not hold its last answer: slices of files that may be deleted.
                 del reply, pieces
@@ -152,7 +153,7 @@ class Connection:
             self._claims.release()
             drop_traceback(fault)  # its frames hold the request while the held answers are sent
             with suppress(OSError):
-                await self._send_held_replies(answerer)
+                await self._send_held_replies()
                 if isinstance(fault, CloseConnection) and fault.last:
                     await self._sender.send((fault.last,), self._unread.wait_for_room)
             return "fault"
@@ -236,9 +237,9 @@ class Connection:
         elif not self.is_busy:
             self.close()
 
-    async def _let_bytes_pass(self, passer: FramePasser, answerer: Answerer) -> None:
+    async def _let_bytes_pass(self, passer: FramePasser) -> None:
         """Returns when a request has come that `passer` does not take, or no more come, and all answers were sent."""
-        await self._send_held_replies(answerer)
+        await self._send_held_replies()
         passage = self._passage = BytePassage(
             passer,
             self._parser,
@@ -270,11 +271,11 @@ class Connection:
         if self._turn.is_over():
             await self._turn.yield_to_others()
 
-    async def _send(self, reply: Reply, pieces: list[Piece], answerer: Answerer) -> None:
+    async def _send(self, reply: Reply, pieces: list[Piece]) -> None:
         if self._held or self._unsent:
-            await self._send_held_replies(answerer)
+            await self._send_held_replies()
         await self._send_pieces(pieces, reply.claim)
-        self._note_sent_replies((reply,), answerer)
+        self._count_sent_replies((reply,))
 
     async def _send_pieces(self, pieces: list[Piece], claim: Claim | None) -> None:
         try:
@@ -286,7 +287,7 @@ class Connection:
                 claim.release()
                 self._unread.release()
 
-    async def _send_held_replies(self, answerer: Answerer) -> None:
+    async def _send_held_replies(self) -> None:
         """Sends all held answers. Raises: OSError when the peer has gone."""
         if self._held or self._unsent:
             data, held = self._take_held_replies()
@@ -294,9 +295,9 @@ class Connection:
             if sent < len(data):
                 data = data[sent:]  # keeps only the rest while the peer does not read
                 await self._sender.send((data,), self._unread.wait_for_room)
-            self._note_sent_replies(held, answerer)
+            self._count_sent_replies(held)
 
-    def _try_to_send_held_replies(self, answerer: Answerer) -> None:
+    def _try_to_send_held_replies(self) -> None:
         """Sends held answers as far as the socket takes them now, so that a handler need not wait for this peer."""
         if not self._held:
             return
@@ -305,7 +306,7 @@ class Connection:
             self._unsent = data[self._wire.try_send(data) :] if data else b""
             if self._unsent:
                 self._unread.count_unread(len(self._unsent) + self._wire.unsent_bytes)
-        self._note_sent_replies(held, answerer)
+        self._count_sent_replies(held)
         self.is_busy = True
 
     def _take_held_replies(self) -> tuple[bytes, list[Reply]]:
@@ -319,9 +320,13 @@ class Connection:
             self._unread.release()
         return b"".join(parts), held
 
-    def _note_sent_replies(self, replies: Iterable[Reply], answerer: Answerer) -> None:
+    def _count_sent_replies(self, replies: Iterable[Reply]) -> None:
+        """Counts how long sending took, conversion while sending included, and notes that the connection is active."""
+        now_s = perf_counter()
         for reply in replies:
-            answerer.after_sending(reply)
+            reply.meter.observe_sending(now_s - reply.ready_s, now_s - reply.began_s)
+            if reply.throttle_ms:
+                reply.meter.count_throttling(reply.throttle_ms)
         self._seen_sent_bytes = self._wire.sent_bytes
         self.last_active_ms = self._clock.monotonic_ms()
         self.is_busy = False
@@ -348,10 +353,10 @@ class Connection:
                 self._shared.half_frames.release(self, self.peer.network)
         self._turn.begin()
 
-    async def _claim_for_parsed_request(self, size_bytes: int, answerer: Answerer) -> None:
+    async def _claim_for_parsed_request(self, size_bytes: int) -> None:
         """Claims memory for the parsed request. Raises: ConnectionResetError if the connection was closed meanwhile."""
         if not self._claims.try_claim_for_parsed_request(size_bytes):
-            await self._send_held_replies(answerer)
+            await self._send_held_replies()
             self.is_busy = True
             await self._claims.claim_for_parsed_request(size_bytes)
             self._turn.begin()

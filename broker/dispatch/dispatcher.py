@@ -286,13 +286,6 @@ class Dispatcher:
             pieces = interceptor.before_sending(call, pieces)
         return pieces
 
-    def after_sending(self, reply: Reply) -> None:
-        """Counts how long it took until all was sent; conversion while sending is part of it."""
-        now = perf_counter()
-        reply.meter.observe_sending(now - reply.ready_s, now - reply.began_s)
-        if reply.throttle_ms:
-            reply.meter.count_throttling(reply.throttle_ms)
-
     def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, ServedApi]:
         """The API of a request whose version has no route yet.
 

@@ -113,9 +113,6 @@ class ClientSession:
     def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]:
         return self._answer(frame, peer)
 
-    def after_sending(self, reply: Reply) -> None:
-        reply.meter.observe_sending(0.0, perf_counter() - reply.began_s)
-
     async def _answer(self, frame: memoryview, peer: Peer) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
         peer.on_leave = self.close

@@ -81,9 +81,6 @@ class SaslGate:
             return reply
         return self._reply_or_close(reply, peer)
 
-    def after_sending(self, reply: Reply) -> None:
-        self._inside.after_sending(reply)
-
     def _check_version_request(self, version: int) -> None:
         """Raises: CloseConnection."""
         if not self._version_requests_left:

@@ -172,8 +172,6 @@ class Crowded:
     def answer(self, frame: memoryview, peer: Peer) -> Reply:
         return Reply([bytes(self.ANSWER_BYTES)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-    def after_sending(self, reply: Reply) -> None: ...
-
     async def read_answers(self) -> int:
         """How many bytes of answers come, of all that are due."""
         size, loop = 0, asyncio.get_running_loop()
@@ -397,8 +395,6 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
             held.append(weakref.ref(frame))
             return Reply([bytes(4_000_000)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-        def after_sending(self, reply: Reply) -> None: ...
-
     async with running_broker(tmp_path) as broker:
         broker._dispatcher = Answering()  # type: ignore[assignment]
         async with await connect(broker) as client:
@@ -429,8 +425,6 @@ async def test_a_request_that_is_refused_is_let_go_without_the_collector(tmp_pat
         def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
             held.append(frame.obj)  # type: ignore[arg-type]
             return dispatcher.answer(frame, peer)
-
-        def after_sending(self, reply: Reply) -> None: ...
 
     async with running_broker(tmp_path, stepdown_request_max_items=1_000) as broker:
         dispatcher, broker._dispatcher = broker._dispatcher, Watching()  # type: ignore[assignment]
@@ -548,8 +542,6 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
             if finished.is_set() or requests > 1000:
                 raise CloseConnection("enough")
             return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
-
-        def after_sending(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
     shared = shared_of(memory)
