@@ -141,7 +141,10 @@ class Connection:
                     if len(self._held) >= MOST_HELD:
                         await self._send_held_replies()
                 else:
-                    await self._send(reply, pieces)
+                    if self._held or self._unsent:
+                        await self._send_held_replies()
+                    await self._send_pieces(pieces, reply.claim)
+                    self._count_sent_replies((reply,))
                 if reply.throttle_ms:
                     await self._send_held_replies()
                     await self._mute(reply.throttle_ms)
@@ -270,12 +273,6 @@ class Connection:
     async def _yield_if_turn_is_over(self) -> None:
         if self._turn.is_over():
             await self._turn.yield_to_others()
-
-    async def _send(self, reply: Reply, pieces: list[Piece]) -> None:
-        if self._held or self._unsent:
-            await self._send_held_replies()
-        await self._send_pieces(pieces, reply.claim)
-        self._count_sent_replies((reply,))
 
     async def _send_pieces(self, pieces: list[Piece], claim: Claim | None) -> None:
         try:
