@@ -82,7 +82,7 @@ class RequestClaims:
         self.parsed = claim
 
     def claim_for_read_ahead(self, held: int) -> None:
-        """Claims memory for so many bytes read, until their requests are answered or a frame's claim covers them."""
+        """Claims memory for the bytes held, until their requests are answered or a frame's claim covers them."""
         if held > RESTRICTED_BYTES and (self.read_ahead is None or held > self.read_ahead.size_bytes):
             self.release_read_ahead()
             self.read_ahead = self._shared.read_ahead.claim_unconditionally(held)

@@ -24,17 +24,18 @@ BESIDE_BYTES = 3 * MEMORY_BYTES
 Connections = list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 
 
-def large_fetch() -> bytes:
-    partitions = tuple(
-        FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1) for index in range(PARTITIONS)
-    )
+def fetch_of(partitions: int) -> bytes:
+    asked = tuple(FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1) for index in range(partitions))
     request = FetchRequest(
         replica_id=-1,
         max_wait_ms=DAYS_MS,
         min_bytes=1,
-        topics=(FetchTopic(topic="t", partitions=partitions),),
+        topics=(FetchTopic(topic="t", partitions=asked),),
     )
     return frame_of(request, 4)
+
+
+LARGE = fetch_of(PARTITIONS)
 
 
 @pytest.fixture
@@ -45,11 +46,11 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
         yield started
 
 
-async def fetch_by(broker: Broker, count: int) -> Connections:
-    """Connections that have sent one each."""
+async def fetch_by(broker: Broker, count: int, request: bytes = LARGE) -> Connections:
+    """Connections that have sent it once each."""
     opened = [await asyncio.open_connection("127.0.0.1", broker.address.port) for _ in range(count)]
     for _, writer in opened:
-        writer.write(large_fetch())
+        writer.write(request)
     return opened
 
 
@@ -77,7 +78,7 @@ async def test_a_fetch_that_waits_takes_no_more_than_it_is_charged(broker: Broke
     finally:
         tracemalloc.stop()
     charged = broker._shared.parsed_requests.in_use_bytes
-    frame = large_fetch()[4:]
+    frame = LARGE[4:]
     assert (
         charged == len(connections) * memory_bytes_of(memoryview(frame)) == len(connections) * len(frame) * BYTES_A_BYTE
     )
@@ -110,7 +111,7 @@ async def test_many_of_them_take_no_more_than_their_budget(broker: Broker) -> No
 
 async def test_one_that_gives_way_is_answered(broker: Broker) -> None:
     """Early, with what there is; nobody is hung up on."""
-    fits = MEMORY_BYTES // memory_bytes_of(memoryview(large_fetch()[4:]))
+    fits = MEMORY_BYTES // memory_bytes_of(memoryview(LARGE[4:]))
     first = await fetch_by(broker, 1)
     await until(lambda: len(broker.fetch_purgatory) == 1)
     others = await fetch_by(broker, fits)
@@ -120,6 +121,14 @@ async def test_one_that_gives_way_is_answered(broker: Broker) -> None:
     await hang_up(broker, [*first, *others])
 
 
-def test_requests_of_usual_size_and_records_cost_nothing() -> None:
-    assert memory_bytes_of(memoryview(b"\x00\x01" + bytes(FREE_BYTES - 2))) == 0
+async def test_a_request_of_usual_size_costs_nothing(broker: Broker) -> None:
+    request = fetch_of(100)
+    assert len(request) <= FREE_BYTES
+    connections = await fetch_by(broker, 1, request)
+    await until(lambda: len(broker.fetch_purgatory) == 1)
+    assert broker._shared.parsed_requests.peak_bytes == 0
+    await hang_up(broker, connections)
+
+
+def test_records_cost_nothing() -> None:
     assert memory_bytes_of(memoryview(b"\x00\x00" + bytes(1 << 20))) == 0

@@ -20,6 +20,8 @@ from support.secure import USER, secure_broker, secure_settings, set_password
 pytestmark = pytest.mark.slow
 
 SKIPPED = re.compile(r"Test\w*(Share|SCRAM|BrokerTooOld)\w*")
+WANTS_INTERNAL_TOPICS = "Test848RegexBrokerResolves"
+"""It fails with Kafka 4.4.0, too: an expression does not match an internal topic there."""
 PROPERTIES = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
@@ -34,7 +36,7 @@ def test_franz_go_passes_its_own_tests(tmp_path: Path) -> None:
     """Groups of all balancers and of both protocols, transactions with rebalances in between, and all else of kgo."""
     folder = franz_go_suite(tmp_path)
     with Stepdown(tmp_path, properties=PROPERTIES) as broker:
-        printed = run_kgo(folder, broker.address, records=20_000)
+        printed = run_kgo(folder, broker.address, records=20_000, skip=f"^{WANTS_INTERNAL_TOPICS}$")
     assert not outcomes(printed, "FAIL"), printed[-8000:]
     assert {"TestGroupETL", "TestTxnEtl"} <= outcomes(printed, "PASS"), printed[-8000:]
     skipped = outcomes(printed, "SKIP")
@@ -56,7 +58,9 @@ async def test_franz_go_passes_its_own_tests_over_tls_and_scram(tmp_path: Path) 
             KGO_TEST_SCRAM=f"{USER}:{PASSWORD}:512",
         )
         address = str(broker.addresses["SSL"])
-        printed = await asyncio.to_thread(run, folder, address, records=5_000, skip="^TestIssue769$")
+        printed = await asyncio.to_thread(
+            run, folder, address, records=5_000, skip=f"^(TestIssue769|{WANTS_INTERNAL_TOPICS})$"
+        )
     assert not outcomes(printed, "FAIL"), printed[-8000:]
     wanted = {"TestGroupETL", "TestTxnEtl", "TestSCRAMAuth", "TestSCRAMAuthBadCredentials"}
     assert wanted <= outcomes(printed, "PASS"), printed[-8000:]
