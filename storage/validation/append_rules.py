@@ -1,6 +1,6 @@
 """The rules of one topic for appended records."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...protocol.records.layout import Codec, TimestampType
 
@@ -14,7 +14,8 @@ class AppendRules:
     """A topic's limits for appended records: sizes in bytes, times in milliseconds, `NO_LIMIT_MS` for no limit.
 
     `codec`: None keeps the producer's codec (compression.type=producer). `max_decompressed_bytes`: the largest
-    decompressed size of a batch, so that a small request cannot take much memory or time.
+    decompressed size of a batch, so that a small request cannot take much memory or time. `limits_create_time`: records
+    may be refused for their timestamps.
     """
 
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
@@ -27,6 +28,11 @@ class AppendRules:
     timestamp_after_max_ms: int = NO_LIMIT_MS
     compacted: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
+    limits_create_time: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        has_limit = min(self.timestamp_before_max_ms, self.timestamp_after_max_ms) < NO_LIMIT_MS
+        object.__setattr__(self, "limits_create_time", has_limit and not self.stamps_append_time)
 
     def codec_for(self, source: Codec) -> Codec:
         """The codec in which a batch is stored that the producer compressed with `source`."""
@@ -48,7 +54,7 @@ class AppendRules:
 
     def accepts_timestamp_span(self, oldest: int, newest: int, now_ms: int) -> bool:
         """Whether all records between these create times may be appended now; always True under LogAppendTime."""
-        if self.timestamp_before_max_ms == self.timestamp_after_max_ms == NO_LIMIT_MS or self.stamps_append_time:
+        if not self.limits_create_time:
             return True
         return self.accepts_timestamp(oldest, now_ms) and self.accepts_timestamp(newest, now_ms)
 

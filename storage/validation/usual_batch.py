@@ -75,7 +75,9 @@ def prepare_usual(
         if seen is None:
             return None
         oldest, newest, keyless = seen
-    if (keyless and rules.compacted) or not rules.accepts_timestamp_span(oldest, newest, now_ms):
+    if keyless and rules.compacted:
+        return None
+    if rules.limits_create_time and not rules.accepts_timestamp_span(oldest, newest, now_ms):
         return None
     if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None
