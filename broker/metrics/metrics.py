@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ...network.metrics.instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 from ...protocol.records.layout import CODEC_MASK, Codec
 from .conversion_meter import ConversionMeter
-from .topic_meter import FetchMeter, TopicMeter
+from .topic_meter import FetchMeter, TopicMeter, TopicMeters
 
 if TYPE_CHECKING:
     from ..metadata.image import Topic
@@ -29,7 +29,6 @@ class Metrics:
     def __init__(self) -> None:
         kept = Instruments()
         self.instruments = kept
-        self._topic_meters: dict[str, TopicMeter] = {}
         self._fetch_meters: dict[tuple[int, bool], FetchMeter] = {}
 
         self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
@@ -93,6 +92,13 @@ class Metrics:
         )
         self.fetch_partition_requests = kept.counter(
             "stepdown_fetch_partition_requests", "Partitions in fetch requests", "topic"
+        )
+        self.topic_meters = TopicMeters(
+            self.produce_partition_requests,
+            self.bytes_in,
+            self.messages_in,
+            self.fetch_partition_requests,
+            self.bytes_out,
         )
         self.failed_produce_requests = kept.counter(
             "stepdown_failed_produce_requests", "Partitions of produce requests that failed unexpectedly", "topic"
@@ -183,17 +189,7 @@ class Metrics:
 
     def meter_of_topic(self, name: str) -> TopicMeter:
         """The counters of an existing topic."""
-        meter = self._topic_meters.get(name)
-        if meter is None:
-            families = (
-                self.produce_partition_requests,
-                self.bytes_in,
-                self.messages_in,
-                self.fetch_partition_requests,
-                self.bytes_out,
-            )
-            meter = self._topic_meters[name] = TopicMeter(*(family.of(name) for family in families))
-        return meter
+        return self.topic_meters[name]
 
     def meter_of_fetch(self, version: int, *, is_follower: bool) -> FetchMeter:
         """The counters of a served version of Fetch, for followers or consumers."""
@@ -207,5 +203,5 @@ class Metrics:
         """Drops the counters of deleted topics, so that names cannot pile up."""
         names = [topic.name for topic in topics]
         for name in names:
-            self._topic_meters.pop(name, None)
+            self.topic_meters.pop(name, None)
         self.instruments.forget_topics(names)

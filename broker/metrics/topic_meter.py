@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ...network.metrics.counts import Counter
+from ...network.metrics.instruments import CounterFamily
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,19 @@ class TopicMeter:
     messages_in: Counter
     fetches: Counter
     bytes_out: Counter
+
+
+class TopicMeters(dict[str, TopicMeter]):
+    """The counters of existing topics by name, each made when it is first asked for."""
+
+    def __init__(self, *families: CounterFamily) -> None:
+        """`families`: in the order of the fields of `TopicMeter`."""
+        super().__init__()
+        self._families = families
+
+    def __missing__(self, name: str) -> TopicMeter:
+        meter = self[name] = TopicMeter(*(family.of(name) for family in self._families))
+        return meter
 
 
 @dataclass(frozen=True, slots=True)
