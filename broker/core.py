@@ -31,6 +31,7 @@ from ..storage.directories.log_manager import LogManager
 from ..storage.files.files import Files
 from ..storage.log.log import AppendInfo, Log
 from ..storage.log.offset_lookup import TimestampOffset
+from ..storage.validation.append_rules import AppendRules
 from ..storage.validation.prepared_append import PreparedAppend
 from .dispatch.control_handle import ControlHandle
 from .dispatch.interceptor import Interceptor
@@ -38,10 +39,10 @@ from .dispatch.request_watcher import RequestWatcher
 from .fetch.session import FetchSessions
 from .maintenance.file_faults import FileFaults
 from .maintenance.first_deletion_delay import FirstDeletionDelay
-from .metadata.image import MetadataImage
+from .metadata.image import MetadataImage, Topic
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
-from .produce.topic_append_rules import AppendRulesByTopic
+from .produce.topic_append_rules import make_append_rules
 from .quotas.client_quotas import ClientQuotas
 from .quotas.usage_metrics import QuotaUsage
 from .scheduling.purgatory import Purgatory
@@ -102,7 +103,6 @@ class Core:
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
-        self.append_rules = AppendRulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
             settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
             self.metrics.conversion_wait.observe,
@@ -176,6 +176,12 @@ class Core:
         """
         find = log.max_timestamp_offset if timestamp is None else partial(log.offset_for_timestamp, timestamp)
         return await self.run_in_worker(find) if log.is_lookup_costly(timestamp) else find()
+
+    def append_rules_of(self, topic: Topic) -> AppendRules:
+        """The rules that follow from the settings of a topic for appended records."""
+        if topic.append_rules is None:
+            topic.append_rules = make_append_rules(topic.settings, self.settings.stepdown_decompression_max_bytes)
+        return topic.append_rules
 
     def append(self, partition: Partition, prepared: PreparedAppend) -> AppendInfo:
         """Appends to a partition that this broker leads, and wakes waiting requests. Raises as `Log.append`."""

@@ -49,7 +49,7 @@ class Services(Core):
         """By API, the latest request that held the event loop."""
         with self.abandon_on_failure():
             self.topics = make_topics(self, layers, LogMoves(self))
-            self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]
+            self.topics.on_deleted.append(self.metrics.forget_topics)
             self._acls = self._make_authorizer()
             self.topics.on_clients.append(self._apply_quotas_and_acls)
             self._apply_quotas_and_acls()

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from ...config.settings import TopicSettings
 from ...protocol.errors import ApiError, ErrorCode
+from ...storage.validation.append_rules import AppendRules
 from .partition import Partition
 
 
@@ -28,7 +29,10 @@ class BrokerNode:
 
 @dataclass(slots=True, kw_only=True)
 class Topic:
-    """A topic: `overrides` are its own configs as given, `settings` what is in force."""
+    """A topic: `overrides` are its own configs as given, `settings` what is in force.
+
+    `append_rules`: what follows from the settings for appended records; None until the first append after a change.
+    """
 
     name: str
     topic_id: UUID
@@ -36,6 +40,7 @@ class Topic:
     overrides: dict[str, str] = field(default_factory=dict)
     partitions: dict[int, Partition] = field(default_factory=dict)
     is_internal: bool = False
+    append_rules: AppendRules | None = None
 
 
 class MetadataImage:
@@ -123,5 +128,10 @@ class MetadataImage:
         found = self.topics.get(topic)
         partition = None if found is None else found.partitions.get(index)
         if partition is None:
-            raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise unknown_partition(topic, index)
         return partition
+
+
+def unknown_partition(topic: str, index: int) -> ApiError:
+    """The error to raise where the image has no such partition."""
+    return ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

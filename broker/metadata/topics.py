@@ -432,7 +432,7 @@ class Topics:
             tell()
 
     def _apply_settings(self, topic: Topic, settings: TopicSettings) -> None:
-        topic.settings = settings
+        topic.settings, topic.append_rules = settings, None
         config = log_config_of(settings)
         for partition in topic.partitions.values():
             if partition.is_here:

@@ -73,9 +73,10 @@ class RequestAppend:
         Raises: ApiError; `RecordErrors` is one that names single records.
         """
         core = self._core
+        rules = topic.append_rules or core.append_rules_of(topic)
         began = perf_counter()
         try:
-            prepared = prepare_inline(records, core.append_rules.rules_of(topic), now_ms=self._now_ms)
+            prepared = prepare_inline(records, rules, now_ms=self._now_ms)
         except ApiError as refusal:
             _count_refusal(core.metrics, topic, records, refusal)
             raise
@@ -91,7 +92,7 @@ class RequestAppend:
     async def prepare_in_worker_and_append(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
         """Appends the records of each job, after one worker thread has prepared them all."""
         core = self._core
-        works = [(job.records, core.append_rules.rules_of(job.topic)) for job in jobs]
+        works = [(job.records, core.append_rules_of(job.topic)) for job in jobs]
         with await core.conversion_budget.claim(working_bytes(works)):
             made = await core.run_in_worker(_prepare_each, works, core.clock.now_ms())
         return [self._append_job(job, *done) for job, done in zip(jobs, made, strict=True)]

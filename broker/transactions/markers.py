@@ -110,6 +110,6 @@ class MarkerWriter:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=now_ms,
         )
-        rules = self._core.append_rules.rules_of(self._core.cluster.topics[partition.topic_name])
+        rules = self._core.append_rules_of(self._core.cluster.topics[partition.topic_name])
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         self._core.append(partition, prepared)

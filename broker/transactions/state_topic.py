@@ -117,7 +117,7 @@ class StateTopic:
         topic = self._core.cluster.topics[TRANSACTION_TOPIC]
         now_ms = self._core.clock.now_ms()
         data = build_plain_batch(map(encode_transaction_record, records), timestamp=now_ms)
-        rules = self._core.append_rules.rules_of(topic)
+        rules = self._core.append_rules_of(topic)
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = self._core.append(partition, prepared)
         return partition, info.last_offset + 1

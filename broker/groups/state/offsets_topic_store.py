@@ -114,7 +114,7 @@ class OffsetsTopic:
         topic = self._core.cluster.topics[OFFSETS_TOPIC]
         now_ms = self._core.clock.now_ms()
         data = self._build_batch(records, producer, now_ms)
-        rules = self._core.append_rules.rules_of(topic)
+        rules = self._core.append_rules_of(topic)
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = self._core.append(partition, prepared)
         return StoredRecords(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)

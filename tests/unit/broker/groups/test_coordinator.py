@@ -401,7 +401,7 @@ def write_marker(broker, producer_id):
     marker = build_control_marker(
         ControlType.COMMIT, offset=0, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=1
     )
-    rules = broker.append_rules.rules_of(topic)
+    rules = broker.append_rules_of(topic)
     prepared = prepare(memoryview(marker), rules, now_ms=1, origin=AppendOrigin.COORDINATOR)
     topic.partitions[partition_of("g", PARTITIONS)].log.append(prepared, leader_epoch=0)
 

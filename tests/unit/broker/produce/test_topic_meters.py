@@ -1,4 +1,4 @@
-"""What is looked up once per topic is kept as long as the topic."""
+"""The counters of a topic are looked up once and kept as long as the topic."""
 
 from pathlib import Path
 
@@ -17,17 +17,6 @@ async def produce(client: RawClient) -> None:
     request = ProduceRequest(acks=-1, timeout_ms=9000, topic_data=(TopicProduceData(name="t", partition_data=(data,)),))
     answer = await client.send(request, 9)
     assert answer.responses[0].partition_responses[0].error_code == 0
-
-
-async def test_the_rules_of_a_deleted_topic_are_forgotten(tmp_path: Path) -> None:
-    """Fault: they were kept for ever, so names of topics that came and went piled up."""
-    async with running_broker(tmp_path) as broker:
-        client = await RawClient.connect(broker.address.host, broker.address.port)
-        await produce(client)
-        before = len(broker.append_rules)
-        await client.send(DeleteTopicsRequest(topic_names=("t",)), 1)
-        assert len(broker.append_rules) == before - 1
-        await client.close()
 
 
 async def test_a_topic_that_comes_again_is_counted_again(tmp_path: Path) -> None:
