@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from ...network.answerer import CloseConnection
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.produce import (
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -43,7 +42,7 @@ from ...storage.log.log import AppendInfo
 from ...storage.validation.record_sets import MAGIC_2_VERSION, check_version
 from ..dispatch.acted_release import check_magic
 from ..dispatch.call import Call
-from ..metadata.image import Topic
+from ..metadata.image import Topic, unknown_partition
 from ..metadata.partition import Partition
 from ..produce.append import AppendJob, Check, RequestAppend
 from ..produce.response import PartitionOutcome, note_failure, response_of, time_out_partitions, try_to_settle_all
@@ -64,7 +63,8 @@ MOST_JOBS_AT_ONCE = 16
 
 ResponseOrNone = ProduceResponse | None
 """None with acks 0, which has no response."""
-Items = list[tuple[str, PartitionProduceData]]
+Items = dict[tuple[str, int], memoryview]
+"""The records of a request, by topic and partition."""
 Jobs = list[tuple[PartitionOutcome, AppendJob]]
 """Appends that a worker has to prepare before the partition's outcome is known."""
 
@@ -76,13 +76,13 @@ def handle(
     items = _list_partitions(request)
     _check_transactional_ids(request, items)
     if items:
-        call.peer.seen.count_produced_format(_records_of(items[0][1]))
+        call.peer.seen.count_produced_format(next(iter(items.values())))
     append = RequestAppend(services)
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True
         return _handle_in_turns(services, request, call, items, append)
     jobs: Jobs = []
-    outcomes = [_produce(services, request, name, data, call, append, jobs) for name, data in items]
+    outcomes = [_produce(services, request, key, records, call, append, jobs) for key, records in items.items()]
     if jobs:
         return _finish_jobs_and_answer(services, request, call, outcomes, jobs, append)
     return _answer(services, request, call, outcomes, append)
@@ -94,8 +94,8 @@ async def _handle_in_turns(
     outcomes: list[PartitionOutcome] = []
     jobs: Jobs = []
     turn = services.turns.begin()
-    for name, data in items:
-        outcomes.append(_produce(services, request, name, data, call, append, jobs))
+    for key, records in items.items():
+        outcomes.append(_produce(services, request, key, records, call, append, jobs))
         await turn.next()
     return await _finish_jobs_and_answer(services, request, call, outcomes, jobs, append)
 
@@ -122,7 +122,9 @@ def _answer(
     outcomes: Sequence[PartitionOutcome],
     append: RequestAppend,
 ) -> ResponseOrNone | Coroutine[Any, Any, ResponseOrNone]:
-    services.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
+    meter = services.metrics.produce_meter
+    meter.seconds.observe(append.seconds)
+    meter.temporary_bytes.observe(append.temporary_bytes)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
         if not try_to_settle_all(services, waiting):
@@ -173,25 +175,23 @@ def refuse(request: ProduceRequest, error: ApiError, call: Call) -> ProduceRespo
 
 def _list_partitions(request: ProduceRequest) -> Items:
     """Partitions with their records; of one that is named twice the last counts, as in Kafka."""
-    items = [(topic.name, data) for topic in request.topic_data for data in topic.partition_data]
-    return items if len(items) < 2 else list({(name, data.index): (name, data) for name, data in items}.values())
-
-
-def _records_of(data: PartitionProduceData) -> memoryview:
-    records = data.records
-    return records if isinstance(records, memoryview) else memoryview(b"" if records is None else records)
+    items: Items = {}
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if not isinstance(records, memoryview):
+                records = memoryview(records or b"")
+            items[topic.name, data.index] = records
+    return items
 
 
 def _check_transactional_ids(request: ProduceRequest, items: Items) -> None:
     """Raises: ApiError 53, 49 for the whole request."""
-    producers = {
-        producer
-        for _, data in items
-        if (records := data.records) is not None
-        and len(records) >= RECORD_BATCH_OVERHEAD
-        and records[LOW_ATTRIBUTES_OFFSET] & TRANSACTIONAL_BIT
-        and (producer := _transactional_producer(records)) is not None
-    }
+    producers = set()
+    for records in items.values():
+        if len(records) >= RECORD_BATCH_OVERHEAD and records[LOW_ATTRIBUTES_OFFSET] & TRANSACTIONAL_BIT:
+            producers.add(_transactional_producer(records))
+    producers.discard(None)
     if producers and request.transactional_id is None:
         raise ApiError(
             "transactional records without a transactional id", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -202,7 +202,7 @@ def _check_transactional_ids(request: ProduceRequest, items: Items) -> None:
         )
 
 
-def _transactional_producer(records: bytes | bytearray | memoryview) -> tuple[int, int] | None:
+def _transactional_producer(records: memoryview) -> tuple[int, int] | None:
     """Id and epoch of the sender of the transactional batch that the records begin with, if it is whole."""
     if len(records) < RECORD_BATCH_OVERHEAD:
         return None
@@ -215,17 +215,16 @@ def _transactional_producer(records: bytes | bytearray | memoryview) -> tuple[in
 def _produce(
     services: "Services",
     request: ProduceRequest,
-    name: str,
-    data: PartitionProduceData,
+    key: tuple[str, int],
+    records: memoryview,
     call: Call,
     append: RequestAppend,
     jobs: Jobs,
 ) -> PartitionOutcome:
     """The outcome of a partition's records, complete once the jobs added to `jobs` are done."""
-    outcome = PartitionOutcome(name, data.index)
+    outcome = PartitionOutcome(*key)
     check = None
     try:
-        records = _records_of(data)
         topic, partition = _admit(services, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_verify_transaction, services, outcome, request.transactional_id, records, call.version)
@@ -259,14 +258,16 @@ def _admit(
 ) -> tuple[Topic, Partition]:
     """Returns where the records go, after all checks that come before those of the records. Raises: ApiError."""
     name = outcome.topic
-    partition = services.cluster.partition(name, outcome.index)
-    topic = services.cluster.topics[name]
+    topic = services.cluster.topics.get(name)
+    partition = None if topic is None else topic.partitions.get(outcome.index)
+    if topic is None or partition is None:
+        raise unknown_partition(name, outcome.index)
     check_version(records, call.version)
     if call.version < MAGIC_2_VERSION:
         check_magic(services.settings.stepdown_act_as, records)
     if request.acks not in ACKS:
         raise ApiError(f"acks is -1, 0 or 1, found {request.acks}", ErrorCode.INVALID_REQUIRED_ACKS)
-    outcome.meter = meter = services.metrics.meter_of_topic(name)
+    outcome.meter = meter = services.metrics.topic_meters[name]
     meter.requests.value += 1
     if topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)

@@ -128,28 +128,33 @@ def _final_error(core: "Core", outcome: PartitionOutcome, partition: Partition) 
 
 def response_of(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call") -> ProduceResponse:
     by_topic: dict[str, list[PartitionProduceResponse]] = {}
-    failed = []
+    responses, failed = [], []
     for outcome in outcomes:
-        by_topic.setdefault(outcome.topic, []).append(_partition_response(outcome, call.version))
-        if outcome.error is not None:
+        info, error = outcome.info, outcome.error
+        if error is not None:
             failed.append(outcome)
-    responses = [make_topic(name=name, partition_responses=partitions) for name, partitions in by_topic.items()]
+            answer = _failure_response(outcome, error, call.version)
+        else:
+            assert info is not None
+            answer = make_partition(
+                index=outcome.index,
+                error_code=ErrorCode.NONE,
+                base_offset=info.first_offset,
+                log_append_time_ms=info.log_append_time_ms,
+                log_start_offset=info.log_start_offset,
+            )
+        partitions = by_topic.get(outcome.topic)
+        if partitions is None:
+            partitions = by_topic[outcome.topic] = []
+            responses.append(make_topic(name=outcome.topic, partition_responses=partitions))
+        partitions.append(answer)
     return make_response(
         responses=responses, node_endpoints=_new_leader_endpoints(core, failed, call) if failed else ()
     )
 
 
-def _partition_response(outcome: PartitionOutcome, version: int) -> PartitionProduceResponse:
-    info, error = outcome.info, outcome.error
-    if error is None:
-        assert info is not None
-        return make_partition(
-            index=outcome.index,
-            error_code=ErrorCode.NONE,
-            base_offset=info.first_offset,
-            log_append_time_ms=info.log_append_time_ms,
-            log_start_offset=info.log_start_offset,
-        )
+def _failure_response(outcome: PartitionOutcome, error: ApiError, version: int) -> PartitionProduceResponse:
+    info = outcome.info
     errors = error.errors if isinstance(error, RecordErrors) else ()
     return PartitionProduceResponse(
         index=outcome.index,
