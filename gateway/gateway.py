@@ -4,14 +4,12 @@ import asyncio
 import logging
 import socket
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
-
-from prometheus_client.core import Metric
 
 from ..client.errors import ClientError
 from ..client.operations.acls import ask_for_acls
@@ -31,6 +29,7 @@ from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
 from ..network.listener import ConnectionLimits, Server, address_in_bind_errors, bind_without_name
 from ..network.memory_budget import MemoryBudget
+from ..network.metrics.instruments import FamilySnapshot
 from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite
 from ..network.peer import Peer
@@ -246,10 +245,9 @@ class Gateway:
         """Runs a function in a worker thread."""
         return self._workers.run(function)
 
-    async def snapshot_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
-        """Yields for each metric family a function that makes it from its current values, in any thread."""
-        async for family in self.metrics.instruments.take_snapshots(self._turns.begin()):
-            yield family
+    async def take_snapshot_of_metrics(self) -> list[FamilySnapshot]:
+        """Reads the current values of the metrics."""
+        return await self.metrics.instruments.take_snapshot(self._turns.begin())
 
     def start_warning_of_acls_by_host(self) -> None:
         """Starts to look for ACLs of the cluster that name hosts; a line in the log warns of them."""
@@ -436,9 +434,7 @@ class Gateway:
         )
 
     def _make_metrics_page(self) -> MetricsPage:
-        return MetricsPage(
-            self.metrics.instruments, self._turns, lambda work, value: self._workers.run(lambda: work(value))
-        )
+        return MetricsPage(self.metrics.instruments, self._turns, self._workers.run)
 
     async def readiness_page(self) -> Page:
         """/readyz"""

@@ -31,7 +31,7 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
             return _make_unready_page("every log directory fails, see the log")
         return Page(body=b"ready\n")
 
-    metrics = MetricsPage(core.metrics.instruments, core.turns, core.run_in_worker)
+    metrics = MetricsPage(core.metrics.instruments, core.turns, core.workers.run)
     return {"/metrics": metrics, "/healthz": alive, "/readyz": ready}
 
 

@@ -5,8 +5,6 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from prometheus_client import ProcessCollector
-
 from ...network.metrics.instruments import GaugeRow, sum_as_one_row
 from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
@@ -76,7 +74,6 @@ def register_gauges(
     register_group_gauges(core, groups)
     register_transaction_gauges(core, transactions)
     register_cleaner_gauges(core, cleaner)
-    core.metrics.instruments.include(ProcessCollector(registry=None))
 
 
 def _count_led(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:

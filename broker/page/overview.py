@@ -6,10 +6,9 @@ Counts run since the start; the page computes differences.
 import asyncio
 from typing import Any
 
-from prometheus_client import ProcessCollector
-
 from ... import __version__
 from ...network.metrics.instruments import DURATION_BUCKETS, CounterFamily
+from ...network.metrics.prometheus_families import read_process
 from ...network.page.budget_row import describe_budget
 from ...network.page.durations import sum_durations
 from ...network.page.page_query import PageQuery
@@ -30,7 +29,6 @@ class Overview:
     def __init__(self, state: BrokerState) -> None:
         self._state = state
         self._making: asyncio.Task[dict[str, Any]] | None = None
-        self._process = ProcessCollector(registry=None)
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
         """The document."""
@@ -119,7 +117,7 @@ class Overview:
         ]
         resident = [
             sample.value
-            for family in self._process.collect()
+            for family in read_process()
             for sample in family.samples
             if sample.name == "process_resident_memory_bytes"
         ]

@@ -13,6 +13,7 @@ from ...network.clock import Clock, LoopClock
 from ...network.listener import address_in_bind_errors
 from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
+from ...network.turn import Turns
 from ...network.worker_threads import WorkerThreads
 from ..allow_list import EndedEntriesWatch
 from ..gateway_metrics import make_failed_logins_counter
@@ -72,6 +73,7 @@ class Supervisor:
             list_workers=lambda: [each for each in self._workers.values() if each.is_serving],
             is_stopping=lambda: self._is_stopping,
             instruments=instruments,
+            turns=Turns(self._clock.monotonic_s),
             threads=self._threads,
             access=self._make_page_access(instruments),
         )

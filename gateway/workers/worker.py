@@ -7,13 +7,12 @@ or of a service at once.
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
-
-from prometheus_client.core import Metric
 
 from ...config import Given, Origin
 from ...network.clients.client_exchange import prepare_clients_dump
+from ...network.metrics.instruments import FamilySnapshot
 from ...network.page.page_query import PageQuery
 from ..gateway import Gateway
 from ..settings import GatewaySettings, divide_memory_by_workers, make_settings
@@ -119,13 +118,18 @@ async def _answer_clients(gateway: Gateway) -> Message:
 
 
 async def _answer_metrics(gateway: Gateway) -> Message:
-    families = [family async for family in gateway.snapshot_metrics()]
-    return {"families": await gateway.run_in_worker(lambda: [_dump_metric(make()) for make in families])}
+    families = await gateway.take_snapshot_of_metrics()
+    return {"families": await gateway.run_in_worker(lambda: _dump_metrics(families))}
 
 
-def _dump_metric(family: Metric) -> list[Any]:
-    samples = [[sample.name, sample.labels, sample.value] for sample in family.samples]
-    return [family.name, family.documentation, family.type, samples]
+def _dump_metrics(families: Iterable[FamilySnapshot]) -> list[Any]:
+    """Name, help, kind and samples of each metric, and those of this process; for a worker thread."""
+    from ...network.metrics.prometheus_families import make_metric, read_process
+
+    return [
+        [each.name, each.documentation, each.type, [[one.name, one.labels, one.value] for one in each.samples]]
+        for each in (*map(make_metric, families), *read_process())
+    ]
 
 
 _SHOWN: dict[str, Callable[[Gateway], Any]] = {

@@ -6,21 +6,18 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector, CollectorRegistry
-
 from ...network.clients.client_exchange import join_reports
 from ...network.clients.client_report import ClientReport
 from ...network.http.clients_page import render_report
 from ...network.http.server import HttpServer, Page
-from ...network.metrics.instruments import Instruments
+from ...network.metrics.instruments import FamilySnapshot, Instruments
 from ...network.page.client_rows import ClientRows
 from ...network.page.page_access import PageAccess
 from ...network.page.page_query import PageQuery
 from ...network.page.page_site import PageSite
 from ...network.page.problem import Problem
 from ...network.page.stalled_clients import find_clients_stuck_on_zstd
+from ...network.turn import Turns
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, ErrorCode
 from ..gateway import health_page, unready_page
@@ -41,6 +38,7 @@ class WorkerPages:
     list_workers: Callable[[], Iterable[WorkerProcess]]
     is_stopping: Callable[[], bool]
     instruments: Instruments
+    turns: Turns
     threads: WorkerThreads
     access: PageAccess
 
@@ -55,11 +53,9 @@ class WorkerPages:
     async def show_metrics(self) -> Page:
         """Labels each sample with the number of its worker, so that a restarted worker resets only its own counters."""
         answers = await self._ask_all_workers("metrics")
-        registry = CollectorRegistry(auto_describe=False)
         families = {number: answer["families"] for number, answer in answers.items()}
-        registry.register(_JoinedFamilies(list(self.instruments.collect()), families))
-        body = await self.threads.run(lambda: generate_latest(registry))
-        return Page(body=body, content_type=CONTENT_TYPE_LATEST)
+        own = await self.instruments.take_snapshot(self.turns.begin())
+        return await self.threads.run(lambda: _render_joined_metrics(own, families))
 
     async def readiness_page(self) -> Page:
         """Ready if at least one worker is ready and all answer.
@@ -152,21 +148,17 @@ def _describe_silence(silent: Iterable[str]) -> str:
     return f"no answer from {', '.join(silent)}"
 
 
-class _JoinedFamilies(Collector):
-    """The families of metrics of the supervisor, `own`, and of the workers: one of each name."""
+def _render_joined_metrics(own: Iterable[FamilySnapshot], families_of_workers: Mapping[int, list[Any]]) -> Page:
+    """The metrics of the supervisor, `own`, and of the workers: one family of each name."""
+    from ...network.metrics.prometheus_families import CONTENT_TYPE_LATEST, Metric, make_metric, render_text
 
-    def __init__(self, own: Iterable[Metric], families: Mapping[int, list[Any]]) -> None:
-        self._own = own
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        joined = {metric.name: metric for metric in self._own}
-        for worker, families in self._families.items():
-            for name, documentation, kind, samples in families:
-                metric = joined.setdefault(name, Metric(name, documentation, kind))
-                for sample, labels, value in samples:
-                    metric.add_sample(sample, {LABEL: str(worker), **labels}, value)
-        return joined.values()
+    joined = {each.name: make_metric(each) for each in own}
+    for worker, families in families_of_workers.items():
+        for name, documentation, kind, samples in families:
+            metric = joined.setdefault(name, Metric(name, documentation, kind))
+            for sample, labels, value in samples:
+                metric.add_sample(sample, {LABEL: str(worker), **labels}, value)
+    return Page(body=render_text(joined.values()), content_type=CONTENT_TYPE_LATEST)
 
 
 def _sum_durations_by_api(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -7,33 +7,16 @@ the rest.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector, CollectorRegistry
-
-from ..metrics.instruments import Instruments
+from ..metrics.instruments import FamilySnapshot, Instruments
 from ..turn import Turns
 from .server import Page
-
-
-class _SnapshotCollector(Collector):
-    """Collects the families of a snapshot."""
-
-    def __init__(self, families: list[Callable[[], Metric]]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        return [make() for make in self._families]
 
 
 class MetricsPage:
     """Requests that come while the page is being made get the same page. `work` runs a function in a thread."""
 
     def __init__(
-        self,
-        instruments: Instruments,
-        turns: Turns,
-        work: Callable[[Callable[[CollectorRegistry], bytes], CollectorRegistry], Awaitable[bytes]],
+        self, instruments: Instruments, turns: Turns, work: Callable[[Callable[[], Page]], Awaitable[Page]]
     ) -> None:
         self._instruments = instruments
         self._turns = turns
@@ -46,8 +29,12 @@ class MetricsPage:
         return await asyncio.shield(self._rendering)
 
     async def _render(self) -> Page:
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(
-            _SnapshotCollector([family async for family in self._instruments.take_snapshots(self._turns.begin())])
-        )
-        return Page(body=await self._work(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)
+        families = await self._instruments.take_snapshot(self._turns.begin())
+        return await self._work(lambda: _render_page(families))
+
+
+def _render_page(families: Iterable[FamilySnapshot]) -> Page:
+    from ..metrics.prometheus_families import CONTENT_TYPE_LATEST, make_metric, read_process, render_text
+
+    metrics = [*map(make_metric, families), *read_process()]
+    return Page(body=render_text(metrics), content_type=CONTENT_TYPE_LATEST)

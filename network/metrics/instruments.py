@@ -5,12 +5,8 @@ and a bisection in the event loop's thread; a scrape makes the library's metric 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Generic, TypeVar
-
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..turn import Turn
 from .counts import Counter, Histogram
@@ -22,6 +18,16 @@ SIZE_BUCKETS = tuple(float(256 * 4**n) for n in range(11))
 GaugeRow = tuple[tuple[str, ...], float]
 HistogramRow = tuple[tuple[str, ...], list[tuple[str, float]], float]
 R = TypeVar("R")
+
+
+class FamilySnapshot(NamedTuple):
+    """The rows of a family as they were at one time. `kind`: counter, gauge or histogram."""
+
+    kind: str
+    name: str
+    help: str
+    labels: Sequence[str]
+    rows: Sequence[Any]
 
 
 def sum_rows(amounts: Iterable[GaugeRow], *, shown: Iterable[tuple[str, ...]] = ()) -> Iterator[GaugeRow | None]:
@@ -43,44 +49,39 @@ def sum_as_one_row(amounts: Iterable[float]) -> Iterator[GaugeRow | None]:
 class _Family(ABC, Generic[R]):
     """All metrics of one name: a row for each set of label values."""
 
+    kind: str
+
+    def __init__(self, name: str, help: str, labels: Sequence[str]) -> None:
+        self.name, self.help, self.labels = name, help, tuple(labels)
+
     @abstractmethod
     def iterate_rows(self) -> Iterator[R | None]:
         """Yields the current rows one by one, or None where it only counted; the caller may yield to the loop after
         each.
         """
 
-    @abstractmethod
-    def to_metric(self, rows: Iterable[R]) -> Metric:
-        """The rows as a metric family of prometheus-client; may be called in any thread."""
-
     def rows(self) -> list[R]:
         """The current rows, all at once."""
         return [row for row in self.iterate_rows() if row is not None]
 
-    async def take_snapshot(self, turn: Turn) -> Callable[[], Metric]:
-        """Reads the current rows in turns. Returns a function that makes their metric family, in any thread."""
+    async def take_snapshot(self, turn: Turn) -> FamilySnapshot:
+        """Reads the current rows in turns."""
         rows = []
         for row in self.iterate_rows():
             if row is not None:
                 rows.append(row)
             await turn.next()
-        return partial(self.to_metric, rows)
-
-    def collect(self) -> Metric:
-        return self.to_metric(self.rows())
-
-
-def _add_rows(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
-    for values, number in rows:
-        family.add_metric(values, number)
-    return family
+        return FamilySnapshot(self.kind, self.name, self.help, self.labels, rows)
 
 
 class CounterFamily(_Family[GaugeRow]):
     """One counter for each set of label values, at most `limit`; all further ones are counted as "other"."""
 
+    kind = "counter"
+
     def __init__(self, name: str, help: str, labels: Sequence[str] = (), limit: int = 100_000) -> None:
-        self.name, self.help, self.labels, self._limit = name, help, tuple(labels), limit
+        super().__init__(name, help, labels)
+        self._limit = limit
         self._children: dict[tuple[str, ...], Counter] = {}
         if not labels:
             self._children[()] = Counter()
@@ -101,15 +102,15 @@ class CounterFamily(_Family[GaugeRow]):
     def iterate_rows(self) -> Iterator[GaugeRow]:
         return ((values, child.value) for values, child in tuple(self._children.items()))
 
-    def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _add_rows(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
-
 
 class HistogramFamily(_Family[HistogramRow]):
     """One histogram for each set of label values. There is no limit, so clients must not choose the values."""
 
+    kind = "histogram"
+
     def __init__(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
-        self.name, self.help, self.bounds, self.labels = name, help, tuple(bounds), tuple(labels)
+        super().__init__(name, help, labels)
+        self.bounds = tuple(bounds)
         self._children: dict[tuple[str, ...], Histogram] = {}
         if not labels:
             self._children[()] = Histogram(self.bounds)
@@ -126,12 +127,6 @@ class HistogramFamily(_Family[HistogramRow]):
     def iterate_rows(self) -> Iterator[HistogramRow]:
         return ((values, child.cumulative_counts(), child.total) for values, child in tuple(self._children.items()))
 
-    def to_metric(self, rows: Iterable[HistogramRow]) -> Metric:
-        family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
-        for values, buckets, total in rows:
-            family.add_metric(values, buckets, total)
-        return family
-
 
 Read = Callable[[], float | Iterable[GaugeRow | None]]
 """Returns one number, or rows of (label values, number), with None for each step that makes no row."""
@@ -140,33 +135,31 @@ Read = Callable[[], float | Iterable[GaugeRow | None]]
 class GaugeFamily(_Family[GaugeRow]):
     """Gauges that are read at scrape time."""
 
+    kind = "gauge"
+
     def __init__(self, name: str, help: str, read: Read, labels: Sequence[str] = ()) -> None:
-        self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
+        super().__init__(name, help, labels)
+        self._read = read
 
     def iterate_rows(self) -> Iterator[GaugeRow | None]:
         value = self._read()
         return iter([((), float(value))] if isinstance(value, int | float) else value)
 
-    def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _add_rows(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
-
 
 class TallyFamily(GaugeFamily):
     """Counters that are kept elsewhere and read at scrape time, as gauges are."""
 
-    def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _add_rows(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
+    kind = "counter"
 
 
 F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily, TallyFamily)
 
 
-class Instruments(Collector):
-    """The metrics of one broker or gateway, as a collector of prometheus-client."""
+class Instruments:
+    """The metrics of one broker or gateway."""
 
     def __init__(self) -> None:
         self._families: list[CounterFamily | HistogramFamily | GaugeFamily] = []
-        self._others: list[Collector] = []
 
     def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
         """Makes a family of counters. `limit`: see `CounterFamily`; for label values that clients choose."""
@@ -190,21 +183,9 @@ class Instruments(Collector):
         self._families.append(family)
         return family
 
-    def include(self, other: Collector) -> None:
-        """Adds the metrics of another collector."""
-        self._others.append(other)
-
-    def collect(self) -> Iterable[Metric]:
-        own = [family.collect() for family in self._families]
-        return [*own, *(family for other in self._others for family in other.collect())]
-
-    async def take_snapshots(self, turn: Turn) -> AsyncIterator[Callable[[], Metric]]:
-        """Yields for each family a function that makes it of the values read now, in any thread."""
-        for family in self._families:
-            yield await family.take_snapshot(turn)
-        for other in self._others:
-            for shown in other.collect():
-                yield partial(_identity, shown)
+    async def take_snapshot(self, turn: Turn) -> list[FamilySnapshot]:
+        """Reads the current rows of all families, in turns."""
+        return [await family.take_snapshot(turn) for family in self._families]
 
     def forget_topics(self, names: Sequence[str]) -> None:
         """Drops the counters of deleted topics."""
@@ -212,7 +193,3 @@ class Instruments(Collector):
             if isinstance(family, CounterFamily) and family.labels == ("topic",):
                 for name in names:
                     family.forget(name)
-
-
-def _identity(shown: Metric) -> Metric:
-    return shown

@@ -38,14 +38,14 @@ async def test_a_broker_that_stops_is_not_ready(tmp_path: Path) -> None:
 async def test_metrics_are_made_once_for_all_who_ask_at_the_same_time(tmp_path: Path) -> None:
     async with running_broker(tmp_path) as broker:
         metrics, made = pages_of(broker, lambda: broker.is_ready)["/metrics"], 0
-        read = broker.metrics.instruments.take_snapshots
+        read = broker.metrics.instruments.take_snapshot
 
         def counted(*args: object) -> object:
             nonlocal made
             made += 1
             return read(*args)  # type: ignore[arg-type]
 
-        broker.metrics.instruments.take_snapshots = counted  # type: ignore[method-assign, assignment]
+        broker.metrics.instruments.take_snapshot = counted  # type: ignore[method-assign, assignment]
         pages = await asyncio.gather(*(metrics() for _ in range(20)))
         assert made == 1
         assert {page.body for page in pages} == {pages[0].body}

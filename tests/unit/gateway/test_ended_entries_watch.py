@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from stepdown.gateway.allow_list import EndedEntriesWatch, parse_allowed_network
 from stepdown.network.metrics.instruments import Instruments
+from stepdown.network.turn import Turns
 from support.clock import ManualClock
 
 DAY_MS = 86_400_000
@@ -53,8 +54,8 @@ async def test_a_list_that_is_read_again_is_looked_at_again(
     assert caplog.text.count(OVER) == 2
 
 
-def test_how_many_have_ended_is_a_metric(clock: ManualClock) -> None:
+async def test_how_many_have_ended_is_a_metric(clock: ManualClock) -> None:
     instruments = Instruments()
     EndedEntriesWatch(NETWORKS, clock, instruments)
-    (family,) = instruments.collect()
-    assert (family.name, [sample.value for sample in family.samples]) == ("stepdown_gateway_allow_ended", [1])
+    (family,) = await instruments.take_snapshot(Turns().begin())
+    assert (family.name, family.rows) == ("stepdown_gateway_allow_ended", [((), 1)])

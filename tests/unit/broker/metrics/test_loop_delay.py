@@ -3,6 +3,7 @@
 from stepdown.broker.metrics.loop_delay import LoopDelay
 from stepdown.network.metrics.instruments import HistogramFamily
 from support.clock import ManualClock
+from support.scraping import metric_of
 
 
 async def test_a_ring_is_as_late_as_the_loop_was_held() -> None:
@@ -13,7 +14,7 @@ async def test_a_ring_is_as_late_as_the_loop_was_held() -> None:
     await clock.advance(100)
     held_s = 0.5
     await clock.advance(100)
-    counts = {s.labels["le"]: s.value for s in histogram.collect().samples if s.name == "delay_bucket"}
+    counts = {s.labels["le"]: s.value for s in metric_of(histogram).samples if s.name == "delay_bucket"}
     assert counts == {"0.001": 1, "0.1": 1, "1.0": 2, "+Inf": 2}
 
 
@@ -23,4 +24,4 @@ async def test_no_ring_comes_after_the_stop() -> None:
     delay.start()
     delay.stop()
     await clock.advance(1000)
-    assert [s.value for s in histogram.collect().samples if s.name == "delay_count"] == [0]
+    assert [s.value for s in metric_of(histogram).samples if s.name == "delay_count"] == [0]

@@ -19,7 +19,7 @@ from support.brokers import create_topic, running_cluster
 from support.client import RawClient
 from support.clock import ManualClock
 from support.running import running_broker
-from support.scraping import scraped, value
+from support.scraping import metric_of, scraped, value
 
 
 async def test_requests_and_their_error_codes_are_counted(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_labels_from_outside_cannot_grow_without_bound() -> None:
     for at in range(10):
         family.of(f"client-{at}").add()
     samples = {
-        sample.labels["name"]: sample.value for sample in family.collect().samples if sample.name.endswith("_total")
+        sample.labels["name"]: sample.value for sample in metric_of(family).samples if sample.name.endswith("_total")
     }
     assert samples == {"client-0": 1, "client-1": 1, "client-2": 1, "other": 7}
 
@@ -49,7 +49,7 @@ def test_a_histogram_counts_at_or_below_its_bounds() -> None:
     family = HistogramFamily("times", "", (1.0, 10.0))
     for observed in (0.5, 1.0, 5.0, 100.0):
         family.observe(observed)
-    buckets = {s.labels["le"]: s.value for s in family.collect().samples if s.name == "times_bucket"}
+    buckets = {s.labels["le"]: s.value for s in metric_of(family).samples if s.name == "times_bucket"}
     assert buckets == {"1.0": 2, "10.0": 3, "+Inf": 4}
 
 
@@ -76,7 +76,7 @@ async def test_the_page_has_a_row_of_each(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "metrics.md").read_text()
     async with running_broker(tmp_path) as broker:
         families = broker.metrics.instruments._families
-        shown = [(family.to_metric(()).type, family) for family in families]
+        shown = [(family.kind, family) for family in families]
     rows = [
         f"| `{each.name}{'_total' * (kind == 'counter')}` | {kind} | {', '.join(each.labels)} | {each.help} |"
         for kind, each in shown

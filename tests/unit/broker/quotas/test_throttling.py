@@ -21,6 +21,7 @@ from support.clock import ManualClock
 from support.deadline import MOMENT_S
 from support.record_sets import NOW
 from support.running import running_broker, until
+from support.scraping import metric_of
 
 BATCH_BYTES = 30_000
 
@@ -113,7 +114,7 @@ async def test_names_that_clients_choose_are_a_thousand_metrics_at_most(broker: 
     usage = broker.quotas.usage
     for number in range(1_100):
         usage.count_bytes("Produce", ("", f"{number}-{'x' * 10_000}"), 1)
-    labels = [sample.labels for sample in broker.metrics.quota_bytes.collect().samples]
+    labels = [sample.labels for sample in metric_of(broker.metrics.quota_bytes).samples]
     assert len(labels) == 1_001
     assert max(len(each["client_id"]) for each in labels) == 200
     assert broker.metrics.quota_bytes.of("Produce", "", "one more").value == 100

@@ -12,6 +12,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from support.cli_steps import Stepdown, commands_for
 from support.running import running_broker
+from support.scraping import metric_of
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ async def test_lines_of_a_pipe_come_in_large_batches(broker: Broker, run: Stepdo
     assert (await run("produce", "t", stdin=b"line\n" * 20_000)).exit_code == 0
     counted = {
         sample.labels["request"]: sample.value
-        for sample in broker.metrics.requests.collect().samples
+        for sample in metric_of(broker.metrics.requests).samples
         if sample.labels["request"] == "Produce" and sample.value
     }
     assert 0 < counted["Produce"] < 100
@@ -122,7 +123,7 @@ async def test_an_old_format_is_spoken_on_purpose(
     assert (found["key"], found["value"], found["timestamp"]) == ("k", "v", timestamp)
     counted = {
         (sample.labels["request"], int(sample.labels["version"]))
-        for sample in broker.metrics.requests.collect().samples
+        for sample in metric_of(broker.metrics.requests).samples
         if sample.value
     }
     produced = {version for name, version in counted if name == "Produce"}
