@@ -149,7 +149,9 @@ class Chunk:
         read, self.size_bytes, _, records, _, temporary_bytes, self.needs_worker = convert_plain(
             window, self.end - self.start, rules.target, rules.first_offset, self._out, self.size_bytes
         )
-        self._count(read, records, temporary_bytes)
+        self.end = self.start + read
+        self.records += records
+        self.temporary_bytes += temporary_bytes
 
     def _add_compressed(self, window: memoryview) -> None:
         """Adds the batches of `window`; an unusual one is converted alone."""
@@ -163,7 +165,9 @@ class Chunk:
         read, self.size_bytes, records, temporary_bytes = convert_compressed_batches(
             window, self.end - self.start, self._rules.target, self._out, self.size_bytes, most_decompressed
         )
-        self._count(read, records, temporary_bytes)
+        self.end = self.start + read
+        self.records += records
+        self.temporary_bytes += temporary_bytes
         return read
 
     def _add_batch(self, header: BatchHeader, batch: memoryview) -> bool:
@@ -186,14 +190,10 @@ class Chunk:
             self.wants_bytes = 0 if start else wanted
             return False
         self.size_bytes = end
-        self._count(self.end - self.start + header.size_bytes, records, temporary_bytes)
-        return True
-
-    def _count(self, read: int, records: int, temporary_bytes: int) -> None:
-        """Counts `read` bytes since `start`, and `records` since the last call."""
-        self.end = self.start + read
+        self.end += header.size_bytes
         self.records += records
         self.temporary_bytes += temporary_bytes
+        return True
 
 
 def _decompression_limit_in_loop(first: BatchHeader, stored_bytes: int) -> int:

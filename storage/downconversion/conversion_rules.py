@@ -48,7 +48,7 @@ class ConversionStats:
 
 def has_to_be_decompressed(header: BatchHeader, target: int) -> bool:
     """Whether a batch has to be decompressed to be converted to magic `target`."""
-    return header.magic > target and not header.is_control and bool(header.attributes & CODEC_MASK)
+    return header.attributes & CODEC_MASK != 0 and header.magic > target and not header.is_control
 
 
 def is_for_worker(header: BatchHeader, target: int) -> bool:

@@ -30,7 +30,6 @@ checked, F never comes twice, all-vanished slices are empty, good batches before
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
@@ -51,52 +50,43 @@ from .read_window import batch_header_at, read_window
 
 _NOTHING_YET = ConversionStats()
 
-
-class Progress(NamedTuple):
-    """The position of a stream, the resources that its next `fill` needs, and the statistics so far.
-
-    `at`, `out_bytes`: positions in the source and in the output. `is_small`: converting the slice as a whole is still
-    to be tried.
-    """
-
-    at: int
-    out_bytes: int
-    needs_worker: bool
-    bytes_to_claim: int
-    buffer_bytes: int
-    is_padding: bool = False
-    stats: ConversionStats = _NOTHING_YET
-    is_small: bool = False
-
-
-SMALL = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES, is_small=True)
-"""The state before the first `fill` of a slice that may be converted as a whole."""
-PLAIN = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES)
-"""The state before the first `fill` of any other slice that needs no worker. One object serves all: a stalled reader
-holds hundreds."""
+Needs = tuple[bool, int, int]
+"""What a `fill` needs: `needs_worker`, `bytes_to_claim` and `buffer_bytes` of a stream."""
+PLAIN: Needs = (False, PLAIN_BYTES, PLAIN_BYTES)
+_State = tuple[int, int, bool, int, int, bool, ConversionStats]
 
 
 class ConvertedStream:
     """The batches of `source`, converted to an older magic. The first `fill` sets `size_bytes`.
 
-    Read before each `fill`: whether it needs a worker thread (`needs_worker`), the size of the buffer
-    (`buffer_bytes`), and the memory that it takes, buffer included (`bytes_to_claim`).
+    Read before each `fill`:
+
+    - `needs_worker`: whether it converts a compressed or large batch, which takes too long for the event loop
+    - `buffer_bytes`: the size of the buffer; 0 if it only works out the promised size
+    - `bytes_to_claim`: the memory that it takes, buffer included
 
     `first_header`: the header of the first batch, or None. Set it to None once it has been read: a stalled reader holds
-    hundreds of slices. `close` calls `on_done`, if set, with the statistics. `next_offset`: the offset after the last
-    whole batch, if all batches vanish.
+    hundreds of slices. `close` calls `on_done`, if set, with `stats`, the statistics so far. `next_offset`: the offset
+    after the last whole batch, if all batches vanish.
     """
 
     __slots__ = (
+        "_at",
         "_before",
-        "_progress",
+        "_is_padding",
+        "_is_small",
+        "_out_bytes",
+        "buffer_bytes",
+        "bytes_to_claim",
         "first_header",
         "is_size_known",
+        "needs_worker",
         "next_offset",
         "on_done",
         "rules",
         "size_bytes",
         "source",
+        "stats",
     )
 
     def __init__(self, source: Source, rules: ConversionRules) -> None:
@@ -106,32 +96,17 @@ class ConvertedStream:
         self.is_size_known = False
         self.next_offset = rules.first_offset
         self.on_done: Callable[[ConversionStats], None] | None = None
+        self.stats = _NOTHING_YET
+        self._at = self._out_bytes = 0  # in the source, and in the output
+        self._is_padding = False
+        self._before: _State | None = None  # the state that `step_back` returns to
         self.first_header = header = batch_header_at(source, 0)
-        is_small = header is not None and source.size_bytes <= min(SMALL_BYTES, rules.chunk_bytes)
-        self._before = self._progress = SMALL if is_small else _begin(0, header, rules)
-
-    @property
-    def needs_worker(self) -> bool:
-        """Whether the next `fill` converts a compressed or large batch, which takes too long for the event loop."""
-        return self._progress.needs_worker
-
-    @property
-    def bytes_to_claim(self) -> int:
-        return self._progress.bytes_to_claim
-
-    @property
-    def buffer_bytes(self) -> int:
-        """The buffer size for the next `fill`; 0 if that only works out the promised size."""
-        progress = self._progress
-        if self.is_size_known or progress.is_small:
-            return progress.buffer_bytes
-        header = self.first_header if progress.at == 0 else batch_header_at(self.source, progress.at)
-        return 0 if header is None or not has_to_be_decompressed(header, self.rules.target) else progress.buffer_bytes
-
-    @property
-    def stats(self) -> ConversionStats:
-        """The statistics of the conversion so far."""
-        return self._progress.stats
+        # Whether converting the slice as a whole is still to be tried.
+        self._is_small = header is not None and source.size_bytes <= min(SMALL_BYTES, rules.chunk_bytes)
+        if self._is_small:
+            self.needs_worker, self.bytes_to_claim, self.buffer_bytes = PLAIN
+        else:
+            self._begin(0, header)
 
     def fill(self, buffer: bytearray | memoryview | None) -> int:
         """Puts the next bytes into `buffer` and returns how many.
@@ -146,20 +121,28 @@ class ConvertedStream:
         if not self.is_size_known:
             return self._fill_first(buffer)
         assert buffer is not None
-        self._before = progress = self._progress
-        if not progress.is_padding:
-            out = memoryview(buffer)[: progress.buffer_bytes]
-            chunk = Chunk(self.source, self.rules, progress.at, out, in_worker=progress.needs_worker)
-            chunk.convert()
-            size = self._advance_past(chunk)
-            if self._progress is not progress:
-                return size + self._pad_if_over(out, size)
-        return self._pad(buffer)
+        if self._is_padding:
+            self._before = self._state()
+            return self._pad(buffer)
+        out = memoryview(buffer)[: self.buffer_bytes]
+        chunk = Chunk(self.source, self.rules, self._at, out, in_worker=self.needs_worker)
+        chunk.convert()
+        size = self._advance_past(chunk)
+        if size is None:
+            return self._pad(buffer)
+        if size and self.size_bytes - self._out_bytes <= PADDING_BYTES:
+            size += self._pad_if_over(out, size)
+        return size
 
     def step_back(self) -> None:
         """Takes the last `fill` back: the next one returns the same bytes again."""
-        before, seconds = self._before, self.stats.seconds
-        self._progress = before._replace(stats=replace(before.stats, seconds=seconds))
+        if self._before is not None:
+            seconds = self.stats.seconds
+            (
+                self._at, self._out_bytes, self.needs_worker, self.bytes_to_claim, self.buffer_bytes, self._is_padding,
+                stats,
+            ) = self._before  # fmt: skip
+            self.stats = replace(stats, seconds=seconds)
 
     def close(self) -> None:
         """Calls `on_done`; no `fill` may follow."""
@@ -168,29 +151,42 @@ class ConvertedStream:
 
     # The promise
 
+    def _begin(self, at: int, header: BatchHeader | None) -> None:
+        """Prepares for a promise that the batch at `at`, which has that header, decides."""
+        self._at = at
+        if header is None or not is_for_worker(header, self.rules.target):
+            self.needs_worker, self.bytes_to_claim, self.buffer_bytes = False, PLAIN_BYTES, 0
+        else:
+            self.needs_worker, self.bytes_to_claim, self.buffer_bytes = _in_worker(header)
+            if not has_to_be_decompressed(header, self.rules.target):  # its size is worked out without a buffer
+                self.buffer_bytes = 0
+
     def _fill_first(self, buffer: bytearray | memoryview | None) -> int:
-        if self._progress.is_small:
-            self._before = self._progress = _begin(0, self.first_header, self.rules)
+        if self._is_small:
+            self._is_small = False
+            self._begin(0, self.first_header)
             size = 0 if buffer is None else self._fill_with_whole_slice(memoryview(buffer))
             if size or self.needs_worker:
                 return size
-        source, rules, began = self.source, self.rules, self._progress
-        at, header = began.at, batch_header_at(self.source, began.at) if began.at else self.first_header
+        source, rules, began_at = self.source, self.rules, self._at
+        claimed_bytes = self.bytes_to_claim if self.needs_worker else 0
+        at, header = began_at, batch_header_at(source, began_at) if began_at else self.first_header
         while header is not None:
-            if at > began.at:
-                self._before = self._progress = _begin(at, header, rules)
-                if self.needs_worker and (not began.needs_worker or self.bytes_to_claim > began.bytes_to_claim):
+            if at > began_at:
+                self._begin(at, header)
+                if self.needs_worker and self.bytes_to_claim > claimed_bytes:
                     return 0
-            size = self._fill_compressed(buffer, header)
-            if self.is_size_known:
-                return size
+            if buffer is not None and self.buffer_bytes:
+                size = self._fill_compressed(buffer, header)
+                if self.is_size_known:
+                    return size
             self._promise(header, self._converted_size(header, at))
             if self.is_size_known:
                 return 0
             self.next_offset = max(self.next_offset, header.last_offset + 1)
             at += header.size_bytes
             header = batch_header_at(source, at)
-        self.is_size_known = True
+        self.is_size_known, self.buffer_bytes = True, PLAIN_BYTES
         if at == 0 and source.size_bytes and rules.shows_too_large:
             self.size_bytes = OVERFLOW_ENTRY.size
         return 0
@@ -200,6 +196,7 @@ class ConvertedStream:
         if converted_bytes:
             self.size_bytes = self.rules.size_to_promise(self.source.size_bytes, first.size_bytes, converted_bytes)
             self.is_size_known = True
+            self.buffer_bytes = buffer_bytes_of(first) if self.needs_worker else PLAIN_BYTES
 
     def _fill_with_whole_slice(self, out: memoryview) -> int:
         """Fills `out` with all of a small slice; returns 0 if that cannot be done in the event loop."""
@@ -209,24 +206,20 @@ class ConvertedStream:
         if not chunk.convert_small(first):
             return 0
         self._promise(first, chunk.first_bytes)
-        size = self._advance_past(chunk)
+        size = self._advance_past(chunk) or 0
         return size if size == self.size_bytes else size + self._pad(out[size:])
 
-    def _fill_compressed(self, buffer: bytearray | memoryview | None, first: BatchHeader) -> int:
-        """Converts the first chunk into `buffer`, which may be too small for it, and promises a size.
-
-        Nothing is promised without a buffer, or if the first batch is plain, vanishes or is damaged.
+    def _fill_compressed(self, buffer: bytearray | memoryview, first: BatchHeader) -> int:
+        """Converts the first chunk, which is compressed, into `buffer`, which may be too small for it, and promises a
+        size. Nothing is promised if the first batch vanishes or is damaged.
         """
-        progress, rules = self._progress, self.rules
-        if buffer is None or not has_to_be_decompressed(first, rules.target):
-            return 0
-        out = memoryview(buffer)[: progress.buffer_bytes]
-        chunk = Chunk(self.source, rules, progress.at, out, in_worker=True)
+        out = memoryview(buffer)[: self.buffer_bytes]
+        chunk = Chunk(self.source, self.rules, self._at, out, in_worker=True)
         chunk.convert(first)
         self._promise(first, chunk.first_bytes or chunk.wants_bytes)
         if not self.is_size_known:
             return 0
-        size = self._advance_past(chunk)
+        size = self._advance_past(chunk) or 0
         return size + self._pad_if_over(out, size)
 
     def _converted_size(self, header: BatchHeader, at: int) -> int:
@@ -239,66 +232,66 @@ class ConvertedStream:
 
     # What follows
 
-    def _advance_past(self, chunk: Chunk) -> int:
-        """Advances past a chunk, or notes what the next `fill` needs; returns how many bytes of the chunk are sent."""
-        progress, left = self._progress, self.size_bytes - self._progress.out_bytes
-        if chunk.size_bytes:
-            size = min(chunk.size_bytes, left)
-            self._continue_after(chunk, progress.out_bytes + size, _add(progress.stats, chunk, chunk.size_bytes > left))
-            return size
-        if chunk.wants_bytes and chunk.end == chunk.start:
-            bytes_to_claim = progress.bytes_to_claim + chunk.wants_bytes - progress.buffer_bytes
-            self._progress = progress._replace(bytes_to_claim=bytes_to_claim, buffer_bytes=chunk.wants_bytes)
-        elif chunk.end > chunk.start or chunk.needs_worker != progress.needs_worker:
-            self._continue_after(chunk, progress.out_bytes, progress.stats)
-        return 0
+    def _state(self) -> _State:
+        """All that a `fill` changes, for `step_back`."""
+        return (
+            self._at, self._out_bytes, self.needs_worker, self.bytes_to_claim, self.buffer_bytes, self._is_padding,
+            self.stats,
+        )  # fmt: skip
 
-    def _continue_after(self, chunk: Chunk, out_bytes: int, stats: ConversionStats) -> None:
-        """Sets the progress so that the next `fill` converts what follows `chunk`."""
-        if chunk.needs_worker:
-            self._progress = _in_worker(chunk.end, out_bytes, batch_header_at(self.source, chunk.end), stats)
-        else:
-            self._progress = Progress(chunk.end, out_bytes, False, PLAIN_BYTES, PLAIN_BYTES, False, stats)
+    def _advance_past(self, chunk: Chunk) -> int | None:
+        """Advances past a chunk, or notes what the next `fill` needs; returns how many bytes of the chunk are sent.
+
+        None: the chunk is empty, and so will be all others.
+        """
+        self._before = self._state()
+        if chunk.end == chunk.start:
+            if chunk.wants_bytes:
+                self.bytes_to_claim += chunk.wants_bytes - self.buffer_bytes
+                self.buffer_bytes = chunk.wants_bytes
+                return 0
+            if chunk.needs_worker == self.needs_worker:
+                return None
+        self.needs_worker, self.bytes_to_claim, self.buffer_bytes = (
+            _in_worker(batch_header_at(self.source, chunk.end)) if chunk.needs_worker else PLAIN
+        )
+        self._at = chunk.end
+        if not chunk.size_bytes:
+            return 0
+        left = self.size_bytes - self._out_bytes
+        size = min(chunk.size_bytes, left)
+        self._out_bytes += size
+        stats = self.stats
+        self.stats = ConversionStats(
+            stats.records + chunk.records,
+            stats.temporary_bytes + chunk.temporary_bytes,
+            stats.seconds + chunk.seconds,
+            stats.chunks + 1,
+            stats.padding_bytes,
+            chunk.size_bytes > left,
+        )
+        return size
 
     def _pad_if_over(self, out: memoryview, size: int) -> int:
         """Pads after the first `size` bytes of `out` if nothing is left to convert and the padding fits; returns the
         bytes of padding."""
-        left = self.size_bytes - self._progress.out_bytes
+        left = self.size_bytes - self._out_bytes
         if not size or not left or max(left, OVERFLOW_ENTRY.size) > min(len(out) - size, PADDING_BYTES):
             return 0
         with contextlib.suppress(ApiError):
-            if batch_header_at(self.source, self._progress.at) is None:
+            if batch_header_at(self.source, self._at) is None:
                 return self._pad(out[size:])
         return 0
 
     def _pad(self, buffer: bytearray | memoryview) -> int:
-        progress = self._progress
-        size = write_overflow_entry(buffer, self.size_bytes - progress.out_bytes)
-        stats = replace(progress.stats, padding_bytes=progress.stats.padding_bytes + size)
-        self._progress = Progress(
-            progress.at, progress.out_bytes + size, False, PLAIN_BYTES, PLAIN_BYTES, is_padding=True, stats=stats
-        )
+        size = write_overflow_entry(buffer, self.size_bytes - self._out_bytes)
+        self._is_padding = True
+        self._out_bytes += size
+        self.stats = replace(self.stats, padding_bytes=self.stats.padding_bytes + size)
+        self.needs_worker, self.bytes_to_claim, self.buffer_bytes = PLAIN
         return size
 
 
-def _add(stats: ConversionStats, chunk: Chunk, is_truncated: bool) -> ConversionStats:
-    return ConversionStats(
-        stats.records + chunk.records,
-        stats.temporary_bytes + chunk.temporary_bytes,
-        stats.seconds + chunk.seconds,
-        stats.chunks + 1,
-        stats.padding_bytes,
-        is_truncated,
-    )
-
-
-def _begin(at: int, header: BatchHeader | None, rules: ConversionRules) -> Progress:
-    """The progress of a stream that begins at `at`, where the batch of that header is."""
-    if header is not None and is_for_worker(header, rules.target):
-        return _in_worker(at, 0, header, _NOTHING_YET)
-    return PLAIN._replace(at=at) if at else PLAIN
-
-
-def _in_worker(at: int, out_bytes: int, header: BatchHeader | None, stats: ConversionStats) -> Progress:
-    """The progress before a `fill` in a worker, whose chunk begins with the batch of that header."""
-    return Progress(at, out_bytes, True, bytes_to_claim_for(header), buffer_bytes_of(header), False, stats)
+def _in_worker(header: BatchHeader | None) -> Needs:
+    """The needs of a `fill` in a worker, whose chunk begins with the batch of that header."""
+    return True, bytes_to_claim_for(header), buffer_bytes_of(header)

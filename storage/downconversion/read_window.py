@@ -14,7 +14,15 @@ from .bytes_slice import BytesSlice, Source
 KEPT_BYTES = 256 * 1024
 MAX_MAGIC = 2
 
-_kept = threading.local()
+
+class _KeptWindow(threading.local):
+    """The window that each thread keeps, made at its first use."""
+
+    def __init__(self) -> None:
+        self.window = memoryview(bytearray(KEPT_BYTES))
+
+
+_kept = _KeptWindow()
 
 
 def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
@@ -25,7 +33,7 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     size_bytes = min(size_bytes, source.size_bytes - at)
     if isinstance(source, BytesSlice):
         return source.data[at : at + size_bytes]
-    window = thread_buffer(size_bytes)[:size_bytes]
+    window = _kept.window[:size_bytes] if size_bytes <= KEPT_BYTES else memoryview(bytearray(size_bytes))
     read = 0
     while read < size_bytes:
         count = source.read_into(window[read:], at + read)
@@ -63,13 +71,3 @@ def _read_header(data: Buffer, at: int, left: int, position: int) -> BatchHeader
     ):  # the file may end before the slice does
         return None
     return parse_batch_header(data, at, position)
-
-
-def thread_buffer(size_bytes: int = KEPT_BYTES) -> memoryview:
-    """A buffer of at least `size_bytes` with any contents: the one that this thread keeps, if it is large enough."""
-    if size_bytes > KEPT_BYTES:
-        return memoryview(bytearray(size_bytes))
-    window: memoryview | None = getattr(_kept, "window", None)
-    if window is None:
-        window = _kept.window = memoryview(bytearray(KEPT_BYTES))
-    return window
