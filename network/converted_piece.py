@@ -161,10 +161,6 @@ class ConvertedPiece:
         self._claim = claim
         self.state = NEXT[self.state]["claim"]
 
-    def fill(self) -> None:
-        """Makes the next bytes; there may be none yet."""
-        self.keep(self.stream.fill(self.buffer))
-
     def run_in_worker(self, work: Callable[[], T], on_over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
         """Does `work` in a thread, which uses the buffer until the end, even if nobody waits for it any more."""
 
@@ -196,7 +192,7 @@ class ConvertedPiece:
                 raise
             self._memory.buffers.give(self.buffer)
             self.buffer, self.data = kept, memoryview(kept)
-        if self._claim is not None:
+        if self._claim is not None and self._claim.size_bytes > len(self.buffer):
             self._claim.shrink_to(len(self.buffer))
         self.state = NEXT[self.state]["keep"]
 

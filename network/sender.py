@@ -98,10 +98,13 @@ class Sender:
             self._file_bytes.add(taken)
             if taken < size:
                 await self._wait_for_room()
-            elif self._count_and_check_turn(taken):
-                await asyncio.sleep(0)
-        if self._count_and_check_turn(SLICE_BYTES):
-            await asyncio.sleep(0)
+            else:
+                self._turn_left -= taken
+                if self._turn_left <= 0:
+                    await self._end_turn()
+        self._turn_left -= SLICE_BYTES
+        if self._turn_left <= 0:
+            await self._end_turn()
 
     async def _send_converted(self, piece: ConvertedPiece) -> None:
         """Sends one filled buffer after the other."""
@@ -120,12 +123,14 @@ class Sender:
                         await self._refill(piece, size)
                 self._metrics.copied_bytes.add(passed + size)
                 piece.forget_sent_data()
-                if self._count_and_check_turn(passed + size):
-                    await asyncio.sleep(0)
+                self._turn_left -= passed + size
+                if self._turn_left <= 0:
+                    await self._end_turn()
         finally:
             piece.close()
-        if self._count_and_check_turn(SLICE_BYTES):
-            await asyncio.sleep(0)
+        self._turn_left -= SLICE_BYTES
+        if self._turn_left <= 0:
+            await self._end_turn()
 
     async def _refill(self, piece: ConvertedPiece, size: int) -> None:
         """Makes dropped bytes again. Raises: EOFError if they have become fewer, since the file has changed."""
@@ -149,7 +154,7 @@ class Sender:
                 before, sent = await self._fill_in_worker(piece, may_send_bytes - passed)
                 passed += before
                 continue
-            piece.fill()
+            piece.keep(piece.stream.fill(piece.buffer))
             if not piece.data:
                 await asyncio.sleep(0)
         return passed, sent
@@ -165,13 +170,10 @@ class Sender:
         piece.keep(size)
         return passed, sent
 
-    def _count_and_check_turn(self, size_bytes: int) -> bool:
-        """Counts sent bytes. Returns whether the turn is over."""
-        self._turn_left -= size_bytes
-        if self._turn_left > 0:
-            return False
+    async def _end_turn(self) -> None:
+        """Lets others have their turn, and begins a new one."""
         self._turn_left = TURN_BYTES
-        return True
+        await asyncio.sleep(0)
 
 
 def _fill_and_send(piece: ConvertedPiece, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:

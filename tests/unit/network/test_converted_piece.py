@@ -72,11 +72,11 @@ async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken
         assert (piece.state, len(piece.data)) == (ConversionState.EMPTY, 0)
     piece.withdraw_offer()
     await piece.claim(lambda: None)
-    piece.fill()
+    piece.keep(piece.stream.fill(piece.buffer))
     assert bytes(piece.data) == b"first"
     piece.forget_sent_data()
     assert piece.has_room
-    piece.fill()
+    piece.keep(piece.stream.fill(piece.buffer))
     assert bytes(piece.data) == b"second"
     piece.close()
     assert shared.budget.in_use_bytes == 0

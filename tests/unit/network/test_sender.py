@@ -443,7 +443,7 @@ async def promised(there: Line, lazy: Pattern) -> ConvertedPiece:
     """The piece as it is when its first chunk was made before its turn came."""
     piece = there.of(lazy)
     await piece.claim(lambda: None)
-    piece.fill()
+    piece.keep(piece.stream.fill(piece.buffer))
     piece.offer_memory(at_once=True)
     return piece
 
