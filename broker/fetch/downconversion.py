@@ -23,6 +23,7 @@ from ...network.clients.losses import ZSTD
 from ...network.clients.seen_client import SeenClient
 from ...network.converted_piece import ConvertedPiece
 from ...network.metrics.counts import Counter
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import CODEC_MASK, Codec
 from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
@@ -86,7 +87,7 @@ class ConversionTally:
     def end_slices(self) -> None:
         """Ends the list of slices. A request without a conversion is observed as 0."""
         if not self._open:
-            self._observe()
+            self._metrics.fetch_meter.observe(0, 0)
 
     def _add(self, topic: str, stats: ConversionStats) -> None:
         metrics = self._metrics
@@ -98,14 +99,11 @@ class ConversionTally:
         self._temporary_bytes += stats.temporary_bytes
         self._open -= 1
         if not self._open:
-            self._observe()
-
-    def _observe(self) -> None:
-        self._metrics.fetch_meter.observe(self._seconds, self._temporary_bytes)
+            metrics.fetch_meter.observe(self._seconds, self._temporary_bytes)
 
 
 async def convert_readings(
-    core: "Core", readings: Sequence[PartitionReading], params: FetchParams, seen: SeenClient
+    core: "Core", readings: Sequence[PartitionReading], params: FetchParams, seen: SeenClient, turn: Turn
 ) -> dict[int, ConvertedPiece | Refusal]:
     """Returns what replaces slices of `readings`, by index; the other slices are sent as they are stored.
 
@@ -113,7 +111,7 @@ async def convert_readings(
     """
     if params.target_magic is None:
         return {**find_refusals(core, readings, params, seen)}
-    return await _Downconversion(core, readings, params, params.target_magic, seen).convert()
+    return await _Downconversion(core, readings, params, params.target_magic, seen, turn).convert()
 
 
 def find_refusals(
@@ -142,8 +140,9 @@ class _Downconversion:
     """Finds the converted size of each slice of one response; all worker threads may convert its slices at once."""
 
     def __init__(
-        self, core: "Core", readings: Sequence[PartitionReading], params: FetchParams, target: int, seen: SeenClient
-    ) -> None:
+        self, core: "Core", readings: Sequence[PartitionReading], params: FetchParams, target: int, seen: SeenClient,
+        turn: Turn,
+    ) -> None:  # fmt: skip
         self._core = core
         self._params = params
         self._target = target
@@ -153,13 +152,16 @@ class _Downconversion:
         self._tally = ConversionTally(core.metrics, seen)
         self._replaced: dict[int, ConvertedPiece | Refusal] = {}
         self._helpers_left = core.workers.most - 1
-        self._helpers = asyncio.TaskGroup()
-        self._turn = core.turns.begin()
+        self._helpers: asyncio.TaskGroup | None = None
+        self._turn = turn
 
     async def convert(self) -> dict[int, ConvertedPiece | Refusal]:
         try:
-            async with self._helpers:
+            if len(self._readings) == 1:  # which no helper could convert meanwhile
                 await self._convert_remaining()
+            else:
+                async with asyncio.TaskGroup() as self._helpers:
+                    await self._convert_remaining()
         except BaseException as fault:
             for replacement in self._replaced.values():
                 if isinstance(replacement, ConvertedPiece):
@@ -229,7 +231,7 @@ class _Downconversion:
 
     def _start_helper(self) -> None:
         """Starts a task that promises the next slices, while this one waits for a worker thread."""
-        if self._helpers_left and self._next < len(self._readings):
+        if self._helpers is not None and self._helpers_left and self._next < len(self._readings):
             self._helpers_left -= 1
             self._helpers.create_task(self._convert_remaining())
 

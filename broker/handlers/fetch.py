@@ -67,10 +67,10 @@ def handle(
         context = services.sessions.open(request, call.version, services.clock.monotonic_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    params = _make_params(services, request, call)
-    fetch = Fetch(services, context, params, request.max_wait_ms, call)
+    fetch = Fetch(services, context, request, call)
     if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_many_partitions()
+    params = fetch.params
     readings = read_at_once(services.cluster, context.interests, params)
     if not fetch.is_due(readings):
         return fetch.wait_and_answer(readings)
@@ -89,37 +89,30 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _make_params(services: "Services", request: FetchRequest, call: Call) -> FetchParams:
-    version = call.version
-    max_bytes = services.settings.fetch_max_bytes
-    if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
-        max_bytes = request.max_bytes
-    if call.quota is not UNLIMITED:
-        max_bytes = call.quota.fetch_limit(max_bytes)
-    return FetchParams(
-        version,
-        replica_id_of(request, version),
-        request.isolation_level,
-        max_bytes,
-        min(request.min_bytes, max_bytes),
-        call.access,
-        request.rack_id if services.settings.replica_selector_class == RACK_AWARE else "",
-    )
-
-
 class Fetch:
     """One fetch: the partitions to read, its limits, and the client."""
 
     __slots__ = ("_call", "_context", "_max_wait_ms", "_services", "params")
 
-    def __init__(
-        self, services: "Services", context: FetchContext, params: FetchParams, max_wait_ms: int, call: Call
-    ) -> None:
+    def __init__(self, services: "Services", context: FetchContext, request: FetchRequest, call: Call) -> None:
         self._services = services
         self._context = context
-        self._max_wait_ms = max_wait_ms
+        self._max_wait_ms = request.max_wait_ms
         self._call = call
-        self.params = params
+        version, max_bytes = call.version, services.settings.fetch_max_bytes
+        if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
+            max_bytes = request.max_bytes
+        if call.quota is not UNLIMITED:
+            max_bytes = call.quota.fetch_limit(max_bytes)
+        self.params = FetchParams(
+            version,
+            replica_id_of(request, version),
+            request.isolation_level,
+            max_bytes,
+            min(request.min_bytes, max_bytes),
+            call.access,
+            request.rack_id if services.settings.replica_selector_class == RACK_AWARE else "",
+        )
 
     def is_due(self, readings: Sequence[PartitionReading]) -> bool:
         """Whether the fetch is answered now: enough was read, or it does not wait."""
@@ -177,8 +170,8 @@ class Fetch:
         """
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        converted = await convert_readings(self._services, readings, self.params, self._call.peer.seen)
         turn = self._services.turns.begin()
+        converted = await convert_readings(self._services, readings, self.params, self._call.peer.seen, turn)
         answers = []
         for at, reading in enumerate(readings):
             if self.params.reads_committed and may_have_many_aborted(reading):
