@@ -223,14 +223,14 @@ def _count_fetch(
 ) -> None:
     metrics = services.metrics
     is_follower = params.is_follower
-    of_version = metrics.meter_of_fetch(params.version, is_follower=is_follower)
+    of_version = metrics.fetch_meters[params.version, is_follower]
     of_version.requests.value += 1
     topic = meter = None
     for reading, (_, data) in zip(readings, answers, strict=True):
         if reading.topic is None:
             continue
         if meter is None or reading.topic is not topic:
-            topic, meter = reading.topic, metrics.meter_of_topic(reading.topic.name)
+            topic, meter = reading.topic, metrics.topic_meters[reading.topic.name]
         meter.fetches.value += 1
         if not is_follower and data.records is not None:
             size_bytes = size_of(data.records)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ...network.metrics.instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 from ...protocol.records.layout import CODEC_MASK, Codec
 from .conversion_meter import ConversionMeter
-from .topic_meter import FetchMeter, TopicMeter, TopicMeters
+from .topic_meter import FetchMeters, TopicMeters
 
 if TYPE_CHECKING:
     from ..metadata.image import Topic
@@ -29,7 +29,6 @@ class Metrics:
     def __init__(self) -> None:
         kept = Instruments()
         self.instruments = kept
-        self._fetch_meters: dict[tuple[int, bool], FetchMeter] = {}
 
         self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
         self.deprecated_requests = kept.counter(
@@ -84,6 +83,7 @@ class Metrics:
         self.fetch_bytes = kept.counter(
             "stepdown_fetch_bytes", "Record bytes in fetch responses, by version of Fetch", "version"
         )
+        self.fetch_meters = FetchMeters(self.requests, self.fetch_bytes)
         self.bytes_rejected = kept.counter(
             "stepdown_bytes_rejected", "Bytes of record sets refused as too large", "topic"
         )
@@ -186,18 +186,6 @@ class Metrics:
         self.flush_duration = kept.histogram(
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
         )
-
-    def meter_of_topic(self, name: str) -> TopicMeter:
-        """The counters of an existing topic."""
-        return self.topic_meters[name]
-
-    def meter_of_fetch(self, version: int, *, is_follower: bool) -> FetchMeter:
-        """The counters of a served version of Fetch, for followers or consumers."""
-        meter = self._fetch_meters.get((version, is_follower))
-        if meter is None:
-            requests = self.requests.of("FetchFollower" if is_follower else "FetchConsumer", str(version))
-            meter = self._fetch_meters[version, is_follower] = FetchMeter(requests, self.fetch_bytes.of(str(version)))
-        return meter
 
     def forget_topics(self, topics: "Sequence[Topic]") -> None:
         """Drops the counters of deleted topics, so that names cannot pile up."""

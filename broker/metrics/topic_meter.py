@@ -37,3 +37,18 @@ class FetchMeter:
 
     requests: Counter
     bytes: Counter
+
+
+class FetchMeters(dict[tuple[int, bool], FetchMeter]):
+    """The counters by version and whether followers ask, each made when it is first asked for."""
+
+    def __init__(self, requests: CounterFamily, fetch_bytes: CounterFamily) -> None:
+        super().__init__()
+        self._requests = requests
+        self._bytes = fetch_bytes
+
+    def __missing__(self, key: tuple[int, bool]) -> FetchMeter:
+        version, is_follower = key
+        requests = self._requests.of("FetchFollower" if is_follower else "FetchConsumer", str(version))
+        meter = self[key] = FetchMeter(requests, self._bytes.of(str(version)))
+        return meter
