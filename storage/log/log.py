@@ -45,7 +45,6 @@ class AppendInfo:
 
     first_offset: int = -1
     last_offset: int = -1
-    max_timestamp: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     duplicate: bool = False
@@ -147,10 +146,10 @@ class Log(LogReading):
             repeated = self.producers.find_duplicate(prepared)
             if repeated is not None:
                 return self._append_info_of(repeated)
-        first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
+        first_offset = self.log_end_offset
         last_offset = first_offset + prepared.last_offset_delta
         head = stamp_header(prepared.head, first_offset, leader_epoch)
-        self._write((head, prepared.body), first_offset, last_offset, max_timestamp, last_offset)
+        self._write((head, prepared.body), first_offset, last_offset, prepared.max_timestamp, last_offset)
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
         if prepared.producer_id >= 0:
@@ -158,7 +157,7 @@ class Log(LogReading):
                 self.segments.active.ensure_transaction_index().append(aborted)
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
-        return AppendInfo(first_offset, last_offset, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
+        return AppendInfo(first_offset, last_offset, prepared.log_append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, data: Buffer) -> AppendInfo:
         """Writes whole batches of any magic that have their offsets already, as a follower does.
@@ -196,7 +195,6 @@ class Log(LogReading):
         return AppendInfo(
             first_offset=first_offset,
             last_offset=last_offset,
-            max_timestamp=newest.max_timestamp,
             log_start_offset=self.log_start_offset,
         )
 
@@ -255,7 +253,6 @@ class Log(LogReading):
         return AppendInfo(
             first_offset=repeated.first_offset,
             last_offset=repeated.last_offset,
-            max_timestamp=repeated.timestamp,
             log_append_time_ms=repeated.timestamp,
             log_start_offset=self.log_start_offset,
             duplicate=True,
