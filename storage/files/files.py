@@ -162,8 +162,11 @@ class Files:
             raise self.report(handle.path, error, f"reading at {position}: ") from error
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
-        opened = handle.opened or self.open_and_keep(handle, create=True)
-        handle.was_used = True
+        opened = handle.opened
+        if opened is None:
+            opened = self.open_and_keep(handle, create=True)
+        else:
+            handle.was_used = True
         try:
             written = os.pwritev(opened.fd, pieces, position) if len(pieces) <= MAX_PIECES_PER_WRITE else 0
             return written if written == sum(map(len, pieces)) else _write_rest(opened.fd, pieces, position, written)
