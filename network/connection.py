@@ -20,8 +20,13 @@ from time import perf_counter
 from ..protocol.errors import MalformedFrame, TlsInFrame
 from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
-from .admission.request_claims import CHARGED_FRAME_BYTES, RESTRICTED_BYTES, RequestClaims
-from .admission.request_cost import FREE_BYTES, memory_bytes_of
+from .admission.request_claims import (
+    CHARGED_FRAME_BYTES,
+    FREE_PARSED_BYTES,
+    RESTRICTED_BYTES,
+    RequestClaims,
+    memory_bytes_of,
+)
 from .admission.shared_by_connections import SharedByConnections
 from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
@@ -121,7 +126,7 @@ class Connection:
                     self._claims.frame.forbid_reclaim()
                 self.is_busy = self._is_waiting = True
                 self.asked_ms = self.last_active_ms
-                if len(frame) > FREE_BYTES and not self.is_restricted and (cost := memory_bytes_of(frame)):
+                if len(frame) > FREE_PARSED_BYTES and not self.is_restricted and (cost := memory_bytes_of(frame)):
                     await self._claim_for_parsed_request(cost)
                 answer = answerer.answer(frame, self.peer)
                 del frame  # frees the request while a handler waits, or the peer does not read

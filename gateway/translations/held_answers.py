@@ -7,7 +7,7 @@ together, when all of them have begun to come.
 
 from collections.abc import Callable
 
-from ...network.admission.request_cost import BYTES_A_BYTE
+from ...network.admission.request_claims import BYTES_A_BYTE
 from ...network.memory_budget import Claim, MemoryBudget
 from ...protocol.errors import MalformedFrame
 

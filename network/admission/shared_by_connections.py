@@ -33,7 +33,7 @@ class SharedByConnections:
     """What all connections of a broker share.
 
     `request_memory`: large frames. `half_frames`: incomplete frames without a claim.
-    `parsed_requests`: requests that are parsed and wait (`request_cost.py`).
+    `parsed_requests`: requests that are parsed and wait (`request_claims.py`).
     `read_ahead`: bytes that were read after a request that is being answered or waits for memory. Nobody waits for
     this budget: while it is full, all connections read little at a time.
     `unread`: answers that peers do not read (`unread_answer.py`).

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.broker.broker import Broker
-from stepdown.network.admission.request_cost import BYTES_A_BYTE, FREE_BYTES, memory_bytes_of
+from stepdown.network.admission.request_claims import BYTES_A_BYTE, FREE_PARSED_BYTES, memory_bytes_of
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from support.deadline import DEADLINE_S
 from support.fetching import connect, create
@@ -123,7 +123,7 @@ async def test_one_that_gives_way_is_answered(broker: Broker) -> None:
 
 async def test_a_request_of_usual_size_costs_nothing(broker: Broker) -> None:
     request = fetch_of(100)
-    assert len(request) <= FREE_BYTES
+    assert len(request) <= FREE_PARSED_BYTES
     connections = await fetch_by(broker, 1, request)
     await until(lambda: len(broker.fetch_purgatory) == 1)
     assert broker._shared.parsed_requests.peak_bytes == 0

@@ -20,7 +20,6 @@ from stepdown.network.admission import (
     listener_admission,
     long_requests,
     peer_log_limit,
-    request_cost,
     shared_by_connections,
 )
 from stepdown.network.http import server
@@ -89,7 +88,9 @@ SAID = {
         f"{topic_regex.MAX_PROGRAM:,} steps",
         f"{topic_regex.MAX_LEARN_S:g} s",
     ),
-    f"requests of more than {kib(request_cost.FREE_BYTES)} once they are read": (f"{request_cost.BYTES_A_BYTE} times",),
+    f"requests of more than {kib(request_claims.FREE_PARSED_BYTES)} once they are read": (
+        f"{request_claims.BYTES_A_BYTE} times",
+    ),
     f"long answers (more than {kib(dispatcher.CHARGED_ANSWER_BYTES)})": (f"{core.LONG_FETCHES_AT_ONCE} are made",),
     "rates of users and clients": (f"{client_quotas.MOST_MEASURED:,} of each kind",),
     "protocols of a JoinGroup": (f"{MOST_PROTOCOLS}",),

@@ -15,7 +15,7 @@ from stepdown.gateway.sessions.client_session import ClientSession
 from stepdown.gateway.sessions.router import BrokerPart
 from stepdown.gateway.translations.held_answers import HeldAnswerMemory
 from stepdown.gateway.upstream_connection import UpstreamConnection
-from stepdown.network.admission.request_cost import BYTES_A_BYTE
+from stepdown.network.admission.request_claims import BYTES_A_BYTE
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_request, encode_response
