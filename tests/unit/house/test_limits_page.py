@@ -20,6 +20,7 @@ from stepdown.network.admission import (
     listener_admission,
     long_requests,
     peer_log_limit,
+    request_claims,
     shared_by_connections,
 )
 from stepdown.network.http import server
