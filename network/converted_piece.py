@@ -144,7 +144,12 @@ class ConvertedPiece:
         return is_paid and len(self.buffer) >= stream.buffer_bytes
 
     async def claim(self, on_wait: Callable[[], None]) -> None:
-        """Claims memory for the next bytes; calls `on_wait` if it has to wait. Raises: MemoryError."""
+        """Gives back what it holds, and claims memory for the next bytes; calls `on_wait` if it has to wait.
+
+        Raises: MemoryError.
+        """
+        if self.state is not ConversionState.EMPTY:
+            self.drop()
         budget, size_bytes = self._memory.budget, self.stream.bytes_to_claim
         claim = budget.try_claim(size_bytes)
         if claim is None:

@@ -148,7 +148,6 @@ class Sender:
         while not piece.data:
             needs_worker = piece.stream.needs_worker
             if needs_worker or not piece.has_room:
-                piece.drop()
                 await piece.claim(self._wire.stop_watching_room)
             if needs_worker:
                 before, sent = await self._fill_in_worker(piece, may_send_bytes - passed)
@@ -170,10 +169,10 @@ class Sender:
         piece.keep(size)
         return passed, sent
 
-    async def _end_turn(self) -> None:
-        """Lets others have their turn, and begins a new one."""
+    def _end_turn(self) -> Awaitable[None]:
+        """Returns what to await, so that others have their turn before a new one begins."""
         self._turn_left = TURN_BYTES
-        await asyncio.sleep(0)
+        return asyncio.sleep(0)
 
 
 def _fill_and_send(piece: ConvertedPiece, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:

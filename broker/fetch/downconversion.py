@@ -242,7 +242,9 @@ class _Downconversion:
         limit: to the messages that fit, or to the first bytes of one.
         """
         params = self._params
-        is_limited = not params.limits_are_soft and not _is_crowded(reading, params)
+        # Where other partitions left this one less than its own limit, a later fetch will return the batch.
+        is_crowded = reading.limit_bytes < min(reading.interest.max_bytes, params.max_bytes)
+        is_limited = not params.limits_are_soft and not is_crowded
         converted = ConvertedStream(reading.slice, self._make_rules(reading, shows_too_large=is_limited))
         if converted.first_header is None and is_limited and reading.slice.size_bytes:
             assert reading.partition is not None
@@ -261,14 +263,6 @@ class _Downconversion:
             shows_too_large=shows_too_large,
             most_bytes=most_bytes,
         )
-
-
-def _is_crowded(reading: PartitionReading, params: FetchParams) -> bool:
-    """Whether other partitions left this one less of the response than its own limit.
-
-    Its batch is then not too large; a later fetch will return it.
-    """
-    return reading.limit_bytes < min(reading.interest.max_bytes, params.max_bytes)
 
 
 @lru_cache(maxsize=256)

@@ -71,7 +71,9 @@ class Chunk:
             if self._in_worker:
                 self._convert_compressed(first)
             else:
-                self._convert_plain()
+                self._add_plain(read_window(self._source, self.start, self._rules.chunk_bytes))
+                if self.end == self.start and not self.needs_worker:
+                    self._convert_large_plain()
         except ApiError:
             self._convert_one_by_one()
         self.seconds = perf_counter() - began
@@ -99,15 +101,12 @@ class Chunk:
         self.seconds = perf_counter() - began
         return is_whole
 
-    def _convert_plain(self) -> None:
-        rules = self._rules
-        self._add_plain(read_window(self._source, self.start, rules.chunk_bytes))
-        if self.end > self.start or self.needs_worker:
-            return
-        header = batch_header_at(self._source, self.start)  # larger than a chunk or than `out`
+    def _convert_large_plain(self) -> None:
+        """Converts a batch that is larger than a chunk or than `out`, if there is one."""
+        header = batch_header_at(self._source, self.start)
         if header is None:
             return
-        if is_for_worker(header, rules.target):
+        if is_for_worker(header, self._rules.target):
             self.needs_worker = True
         else:
             self._add_batch(header, read_window(self._source, self.start, header.size_bytes))

@@ -34,11 +34,11 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     if isinstance(source, BytesSlice):
         return source.data[at : at + size_bytes]
     window = _kept.window[:size_bytes] if size_bytes <= KEPT_BYTES else memoryview(bytearray(size_bytes))
-    read = 0
-    while read < size_bytes:
-        count = source.read_into(window[read:], at + read)
+    read, position, file = 0, source.position + at, source.file
+    while read < size_bytes and file is not None:
+        count = file.read_into(window[read:], position + read)
         if count == 0:
-            raise DiskFault(f"the segment lost the {size_bytes - read} bytes behind {source.position + at + read}")
+            raise DiskFault(f"the segment lost the {size_bytes - read} bytes behind {position + read}")
         read += count
     return window
 

@@ -1,21 +1,21 @@
 """A range of bytes of a segment file, as part of a response; it is read only when it is sent."""
 
-from .file_handle import Buffer, OpenFile
+from .file_handle import OpenFile
 from .files import DISK_FAILURES
 
 
 class FileSlice:
     """`size_bytes` bytes of a file from `position` on; it keeps the file open, even one that is deleted meanwhile.
 
-    `segment_base_offset`: the base offset of its segment, -1 for the empty slice.
+    `file`: None for the empty slice. `segment_base_offset`: the base offset of its segment, -1 for the empty slice.
     """
 
     is_in_file = True
 
-    __slots__ = ("_file", "position", "segment_base_offset", "size_bytes")
+    __slots__ = ("file", "position", "segment_base_offset", "size_bytes")
 
     def __init__(self, file: OpenFile | None, position: int, size_bytes: int, segment_base_offset: int = -1) -> None:
-        self._file = file
+        self.file = file
         self.position = position
         self.size_bytes = size_bytes
         self.segment_base_offset = segment_base_offset
@@ -31,19 +31,14 @@ class FileSlice:
 
         Raises: ValueError for an empty slice, which has none.
         """
-        if self._file is None:
+        if self.file is None:
             raise ValueError("an empty slice has no file")
-        return self._file.fd
+        return self.file.fd
 
     def report_send_failure(self, error: OSError, position: int) -> None:
         """Reports that sending from `position` of the file failed, if the disk caused it and not the peer."""
-        if self._file is not None and error.errno in DISK_FAILURES:
-            self._file.report_read_failure(error, self.size_bytes, position)
-
-    @property
-    def file(self) -> OpenFile | None:
-        """The open file; None for an empty slice."""
-        return self._file
+        if self.file is not None and error.errno in DISK_FAILURES:
+            self.file.report_read_failure(error, self.size_bytes, position)
 
     def read(self, at: int, size: int) -> bytes:
         """Up to `size` bytes from `at`, counted from the start of the slice; fewer at its end.
@@ -51,24 +46,14 @@ class FileSlice:
         Raises: DiskFault when the file cannot be read.
         """
         size = min(size, self.size_bytes - at)
-        if size <= 0 or self._file is None:
+        if size <= 0 or self.file is None:
             return b""
-        return self._file.read(size, self.position + at)
-
-    def read_into(self, buffer: Buffer, at: int) -> int:
-        """Reads from `at`, counted from the start of the slice, into `buffer`; returns how many bytes.
-
-        Raises: DiskFault when the file cannot be read.
-        """
-        size = min(len(buffer), self.size_bytes - at)
-        if size <= 0 or self._file is None:
-            return 0
-        return self._file.read_into(memoryview(buffer)[:size], self.position + at)
+        return self.file.read(size, self.position + at)
 
     def part(self, at: int, size: int) -> "FileSlice":
         """The `size` bytes from `at` on, as a slice of the same file."""
         size = max(0, min(size, self.size_bytes - at))
-        return FileSlice(self._file, self.position + at, size, self.segment_base_offset)
+        return FileSlice(self.file, self.position + at, size, self.segment_base_offset)
 
 
 EMPTY_SLICE = FileSlice(None, 0, 0)
