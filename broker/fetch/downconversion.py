@@ -85,9 +85,9 @@ class ConversionTally:
         return callback
 
     def end_slices(self) -> None:
-        """Ends the list of slices. A request without a conversion is observed as 0."""
+        """Ends the list of slices."""
         if not self._open:
-            self._metrics.fetch_meter.observe(0, 0)
+            self._observe()
 
     def _add(self, topic: str, stats: ConversionStats) -> None:
         metrics = self._metrics
@@ -99,7 +99,12 @@ class ConversionTally:
         self._temporary_bytes += stats.temporary_bytes
         self._open -= 1
         if not self._open:
-            metrics.fetch_meter.observe(self._seconds, self._temporary_bytes)
+            self._observe()
+
+    def _observe(self) -> None:
+        meter = self._metrics.fetch_meter
+        meter.seconds.observe(self._seconds)
+        meter.temporary_bytes.observe(self._temporary_bytes)
 
 
 async def convert_readings(
