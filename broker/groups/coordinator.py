@@ -230,7 +230,7 @@ class GroupCoordinator:
             self.groups.put(group)
         return group
 
-    async def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncGroupResponse:
+    async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
         """Returns the member's assignment, once the leader has sent it. Raises: ApiError."""
         try:
             await self.ensure_topic_and_check(request.group_id)
@@ -245,7 +245,7 @@ class GroupCoordinator:
             return self._classic_in_consumer.sync(group, request)
         return await self._member_requests.sync(group, request)
 
-    async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
+    async def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         """Returns the error code for the member, NONE while the group is being loaded. Raises: ApiError."""
         try:
             await self.ensure_topic_and_check(request.group_id)

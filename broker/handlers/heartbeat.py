@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError
 from ...protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ..dispatch.call import Call
-from .join_group import caller_of
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
 async def handle(services: "Services", request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
-    return HeartbeatResponse(error_code=await services.groups.heartbeat(request, caller_of(call)))
+    return HeartbeatResponse(error_code=await services.groups.heartbeat(request))
 
 
 def refuse(request: HeartbeatRequest, error: ApiError, call: Call) -> HeartbeatResponse:

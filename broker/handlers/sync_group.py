@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ..dispatch.call import Call
-from .join_group import caller_of
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -24,7 +23,7 @@ async def handle(services: "Services", request: SyncGroupRequest, call: Call) ->
     call.peer.release_frame()  # as JoinGroup
     began = perf_counter()
     try:
-        return await services.groups.sync(request, caller_of(call))
+        return await services.groups.sync(request)
     finally:
         call.waited_s += perf_counter() - began
 

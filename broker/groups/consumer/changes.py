@@ -101,7 +101,7 @@ class GroupChangePlanner:
         topics, epoch = self._refresh_topics(change, members.values(), is_new_subscription, now_ms, may_see)
         target_epoch, target = group.assignment_epoch, group.target_of(after)
         if epoch > target_epoch:
-            target = self._make_target_assignment(change, members, topics, forerunner)[after.member_id]
+            target = self._make_target_assignment(change, members, topics)[after.member_id]
             target_epoch = epoch
             change.records.append(assignment_epoch_record(group.group_id, epoch))
         if after.is_reconciled_to(target_epoch):
@@ -147,7 +147,7 @@ class GroupChangePlanner:
     # The target assignment
 
     def _make_target_assignment(
-        self, change: GroupChange, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
+        self, change: GroupChange, members: dict[str, ConsumerMember], topics: Topics
     ) -> dict[str, Assignment]:
         group = change.group
         name = group.choose_assignor(members.values()) or self._settings.assignors[0]

@@ -418,9 +418,9 @@ async def test_while_a_partition_is_loaded_its_groups_wait_and_nobody_is_told_to
             await groups.ensure_topic_and_check("g")
         assert refusal.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
-        assert await groups.heartbeat(beat, None) == ErrorCode.NONE
+        assert await groups.heartbeat(beat) == ErrorCode.NONE
         with pytest.raises(ApiError) as refusal:
-            await groups.sync(SyncGroupRequest(group_id="g", generation_id=1, member_id="m"), None)
+            await groups.sync(SyncGroupRequest(group_id="g", generation_id=1, member_id="m"))
         assert refusal.value.code == ErrorCode.REBALANCE_IN_PROGRESS
         await groups.await_loading()
         await groups.ensure_topic_and_check("g")
