@@ -37,7 +37,7 @@ def guard(module: ModuleType, rule: AuthorizationRule, authorizer: Authorizer) -
         asked = getattr(request, rule.items.field) or ()
         if len(asked) > FEW_ITEMS:
             return _authorize_in_turns_and_handle(module, rule.items, core, request, call)
-        judge = rule.items.judge(access, request, call.version)
+        judge = rule.items.judge(access, request)
         errors = [judge(item) for item in asked]
         if not any(errors):
             return module.handle(core, request, call)
@@ -64,7 +64,7 @@ async def _authorize_in_turns_and_handle(
 ) -> Any:
     """Checks many items in turns; the handler gets those that are allowed in one request."""
     asked = getattr(request, items.field)
-    judge = items.judge(call.access, request, call.version)
+    judge = items.judge(call.access, request)
     judged = _GuardedItems(asked, await call.turn.map(judge, asked))
     if not judged.refused:
         return await _await_response(module.handle(core, request, call))

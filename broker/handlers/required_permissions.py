@@ -22,25 +22,26 @@ from ..security.authorization.access import Access, make_denial
 from ..security.authorization.authorization_rule import AuthorizationRule, AuthorizedItems, Check, Judge
 
 
+def _find_denial(
+    access: Access, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME
+) -> ApiError | None:
+    return None if access.may(operation, kind, name) else make_denial(operation, kind, name)
+
+
 def needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check:
     """Checks the operation on the resource that a field of the request names; without a field, on the cluster."""
 
     def check(access: Access, request: Any, version: int) -> ApiError | None:
-        name = getattr(request, field) if field else CLUSTER_NAME
-        return None if access.may(operation, kind, name) else make_denial(operation, kind, name)
+        return _find_denial(access, operation, kind, getattr(request, field) if field else CLUSTER_NAME)
 
     return check
 
 
-def each(operation: AclOperation, kind: ResourceType, field: str = "name") -> Callable[[Access, Any, int], Judge]:
+def each(operation: AclOperation, kind: ResourceType, field: str = "name") -> Callable[[Access, Any], Judge]:
     """Judges each item by the operation on the resource that its field names; field "": the item is the name."""
 
-    def judge(access: Access, request: Any, version: int) -> Judge:
-        def judge_item(item: Any) -> ApiError | None:
-            name = getattr(item, field) if field else item
-            return None if access.may(operation, kind, name) else make_denial(operation, kind, name)
-
-        return judge_item
+    def judge(access: Access, request: Any) -> Judge:
+        return lambda item: _find_denial(access, operation, kind, getattr(item, field) if field else item)
 
     return judge
 
@@ -124,17 +125,17 @@ def check_write_txn_markers(access: Access, request: Any, version: int) -> ApiEr
     return ON_CLUSTER[AclOperation.CLUSTER_ACTION](access, request, version)
 
 
-def make_create_topics_judge(access: Access, request: Any, version: int) -> Judge:
+def make_create_topics_judge(access: Access, request: Any) -> Judge:
     """Lets the metadata topic and repeated names pass, so that the handler answers with its own error."""
     if access.may_see(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
-    judge = each(AclOperation.CREATE, ResourceType.TOPIC)(access, request, version)
+    judge = each(AclOperation.CREATE, ResourceType.TOPIC)(access, request)
     spared = _find_repeated_names(topic.name for topic in request.topics) | {METADATA_TOPIC}
     return lambda topic: None if topic.name in spared else judge(topic)
 
 
-def make_create_partitions_judge(access: Access, request: Any, version: int) -> Judge:
-    judge = each(AclOperation.ALTER, ResourceType.TOPIC)(access, request, version)
+def make_create_partitions_judge(access: Access, request: Any) -> Judge:
+    judge = each(AclOperation.ALTER, ResourceType.TOPIC)(access, request)
     spared = _find_repeated_names(topic.name for topic in request.topics)
     return lambda topic: None if topic.name in spared else judge(topic)
 
@@ -143,21 +144,21 @@ def _find_repeated_names(names: Iterable[Hashable]) -> set[Hashable]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def make_offset_for_leader_epoch_judge(access: Access, request: Any, version: int) -> Judge:
+def make_offset_for_leader_epoch_judge(access: Access, request: Any) -> Judge:
     if access.may_see(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
-    return each(AclOperation.DESCRIBE, ResourceType.TOPIC, "topic")(access, request, version)
+    return each(AclOperation.DESCRIBE, ResourceType.TOPIC, "topic")(access, request)
 
 
-def make_describe_producers_judge(access: Access, request: Any, version: int) -> Judge:
-    judge = each(AclOperation.READ, ResourceType.TOPIC)(access, request, version)
+def make_describe_producers_judge(access: Access, request: Any) -> Judge:
+    judge = each(AclOperation.READ, ResourceType.TOPIC)(access, request)
     return lambda topic: judge(topic) if is_legal_name(topic.name) else None
 
 
-def configs_judge(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
+def configs_judge(operation: AclOperation) -> Callable[[Access, Any], Judge]:
     """Topics need the operation on the topic, others on the cluster; unknown types and repetitions are left alone."""
 
-    def judge(access: Access, request: Any, version: int) -> Judge:
+    def judge(access: Access, request: Any) -> Judge:
         spared: set[Hashable] = set()
         if operation is AclOperation.ALTER_CONFIGS:
             spared = _find_repeated_names((each.resource_type, each.resource_name) for each in request.resources)
@@ -167,9 +168,8 @@ def configs_judge(operation: AclOperation) -> Callable[[Access, Any, int], Judge
             if code not in ConfigType.__members__.values() or (code, name) in spared:
                 return None
             if code == ConfigType.TOPIC:
-                on_topic = access.may(operation, ResourceType.TOPIC, name)
-                return None if on_topic else make_denial(operation, ResourceType.TOPIC, name)
-            return ON_CLUSTER[operation](access, request, version)
+                return _find_denial(access, operation, ResourceType.TOPIC, name)
+            return _find_denial(access, operation, ResourceType.CLUSTER)
 
         return judge_item
 
@@ -184,14 +184,14 @@ _COORDINATED = {
 
 def check_find_coordinator(access: Access, request: Any, version: int) -> ApiError | None:
     """For versions with one key."""
-    return make_find_coordinator_judge(access, request, version)(request.key) if version < 4 else None
+    return make_find_coordinator_judge(access, request)(request.key) if version < 4 else None
 
 
-def make_find_coordinator_judge(access: Access, request: Any, version: int) -> Judge:
+def make_find_coordinator_judge(access: Access, request: Any) -> Judge:
     kind, operation = _COORDINATED.get(request.key_type, (None, AclOperation.DESCRIBE))
     if kind is None:
         return lambda key: None
-    return each(operation, kind, "")(access, request, version)
+    return each(operation, kind, "")(access, request)
 
 
 def group_items(operation: AclOperation, field: str, answers: str, name: str = "") -> AuthorizedItems:

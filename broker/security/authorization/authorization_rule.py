@@ -26,7 +26,7 @@ class AuthorizedItems:
 
     field: str
     answers: str
-    judge: Callable[[Access, Any, int], Judge]
+    judge: Callable[[Access, Any], Judge]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
