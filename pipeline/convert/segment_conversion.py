@@ -160,7 +160,7 @@ class _SegmentConverter:
     def run(self) -> None:
         for chunk in self._chunks():
             self._count_losses(chunk)
-            self._append(self._convert(chunk), chunk)
+            self._append(self._convert(chunk))
             self.position += len(chunk)
         self._written.complete(self._places.mtime_ms(self._task.segment.path))
 
@@ -244,7 +244,7 @@ class _SegmentConverter:
             chunk, target=task.magic, first_offset=-(1 << 63), out=self._out, zstd_to=task.recompress
         ).data
 
-    def _append(self, data: Buffer, chunk: memoryview) -> None:
+    def _append(self, data: Buffer) -> None:
         if not len(data):
             return
         self._sha.update(data)

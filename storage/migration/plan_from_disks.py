@@ -68,7 +68,7 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
         next_producer_id=last_id + 1 + SPARE_PRODUCER_IDS,
         features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
     )
-    _plan_folders_to_set_aside(plan, topics)
+    _plan_folders_to_set_aside(plan)
     plan.stops += [
         *describe_double_replicas(brokers),
         *_describe_missing_partitions(plan.state),
@@ -109,7 +109,7 @@ def _make_partition(replicas: Replicas, topic_id: UUID) -> PartitionRecord:
     )
 
 
-def _plan_folders_to_set_aside(plan: MigrationPlan, topics: Mapping[str, Mapping[int, Replicas]]) -> None:
+def _plan_folders_to_set_aside(plan: MigrationPlan) -> None:
     for broker_id, broker in plan.brokers.items():
         names = [
             f"{each.topic}-{each.partition}"
