@@ -52,9 +52,7 @@ def write_records(address: str, name: str, filling: Filling, load: LoadProcess) 
     round_bytes = filling.partitions * filling.records_a_batch * filling.record_bytes
     rounds = min(filling.batches, filling.different_batches, max(1, MOST_PREPARED_BYTES // round_bytes))
     requests = produce_frames(name, filling, rounds)
-    connection = ConnectionRequests(
-        requests=tuple(requests), in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic)
-    )
+    connection = ConnectionRequests(requests=tuple(requests), in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name))
     wanted = filling.batches * filling.partitions
     asking = Asking(kind="produce", client=f"produce-v{filling.produce_version}", partitions=1)
     result = load.run(LoadPlan(address=address, connections=(connection,), asking=asking, responses=wanted))

@@ -83,7 +83,7 @@ class ProduceRequests:
             ConnectionRequests(
                 requests=tuple(frames[start:] + frames[:start]),
                 in_flight=self.in_flight,
-                error_at=produce_error_at(topic, filling.magic),
+                error_at=produce_error_at(topic),
                 pace_s=self.pace_s,
             )
             for start in starts
@@ -117,7 +117,7 @@ def _produce_frame(topic: str, indexes: Iterable[int], batches: Iterator[bytes],
     return frame_of(request, filling.produce_version)
 
 
-def produce_error_at(topic: str, magic: int) -> int:
+def produce_error_at(topic: str) -> int:
     """Where the error code of the first partition stands in a Produce response, counted from its size field.
 
     size 4 | correlation id 4 | topics 4 | name length 2, name | partitions 4 | index 4 | error 2

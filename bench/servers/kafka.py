@@ -192,7 +192,6 @@ class OldKafkaServer(KafkaServer):
         properties: Mapping[str, str] | None = None,
         heap: str = "1g",
         jvm_options: Sequence[str] = SCRIPT_OPTIONS,
-        network: Network = LOOPBACK,
     ) -> None:
         super().__init__(folder, store, properties=properties, heap=heap, jvm_options=jvm_options)
         self._zookeeper: Process | None = None
