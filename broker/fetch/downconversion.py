@@ -150,7 +150,13 @@ class _Downconversion:
     ) -> None:  # fmt: skip
         self._core = core
         self._params = params
-        self._target = target
+        self._zstd_to = core.zstd_to
+        self._make_rules = partial(
+            _make_rules,
+            target=target,
+            zstd_to=self._zstd_to,
+            chunk_bytes=min(core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
+        )
         self._readings = readings
         self._seen = seen
         self._next = 0
@@ -190,7 +196,7 @@ class _Downconversion:
         if reading.topic is None:
             return None
         settings = reading.topic.settings
-        if settings.compression_type == "zstd" and self._core.zstd_to is None:
+        if settings.compression_type == "zstd" and self._zstd_to is None:
             return _refuse_zstd(self._core, reading.interest, self._seen)
         if not self._params.is_follower and not settings.message_downconversion_enable:
             self._core.metrics.conversions_rejected.of("disabled").add()
@@ -250,29 +256,22 @@ class _Downconversion:
         # Where other partitions left this one less than its own limit, a later fetch will return the batch.
         is_crowded = reading.limit_bytes < min(reading.interest.max_bytes, params.max_bytes)
         is_limited = not params.limits_are_soft and not is_crowded
-        converted = ConvertedStream(reading.slice, self._make_rules(reading, shows_too_large=is_limited))
+        first_offset = reading.interest.fetch_offset
+        rules = self._make_rules(first_offset=first_offset, shows_too_large=is_limited, most_bytes=0)
+        converted = ConvertedStream(reading.slice, rules)
         if converted.first_header is None and is_limited and reading.slice.size_bytes:
             assert reading.partition is not None
             below = reading.partition.visible_end_offset(params.isolation_level, params.replica_id)
             whole = reading.partition.log.read(offset, reading.limit_bytes, below=below, min_one_message=True)
             most_bytes = max(reading.limit_bytes, OVERFLOW_ENTRY.size)
-            converted = ConvertedStream(whole, self._make_rules(reading, shows_too_large=True, most_bytes=most_bytes))
+            rules = self._make_rules(first_offset=first_offset, shows_too_large=True, most_bytes=most_bytes)
+            converted = ConvertedStream(whole, rules)
         return converted
-
-    def _make_rules(self, reading: PartitionReading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
-        return _make_rules(
-            self._target,
-            reading.interest.fetch_offset,
-            self._core.zstd_to,
-            min(self._core.settings.stepdown_downconversion_chunk_bytes, KEPT_BYTES),
-            shows_too_large=shows_too_large,
-            most_bytes=most_bytes,
-        )
 
 
 @lru_cache(maxsize=256)
 def _make_rules(
-    target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool, most_bytes: int
+    *, target: int, zstd_to: Codec | None, chunk_bytes: int, first_offset: int, shows_too_large: bool, most_bytes: int
 ) -> ConversionRules:
     """Shares one object for equal rules, since a slice keeps its rules until its client has read it."""
     return ConversionRules(
