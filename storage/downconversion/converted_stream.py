@@ -53,7 +53,6 @@ _NOTHING_YET = ConversionStats()
 Needs = tuple[bool, int, int]
 """What a `fill` needs: `needs_worker`, `bytes_to_claim` and `buffer_bytes` of a stream."""
 PLAIN: Needs = (False, PLAIN_BYTES, PLAIN_BYTES)
-_State = tuple[int, int, bool, int, int, bool, ConversionStats]
 
 
 class ConvertedStream:
@@ -99,7 +98,8 @@ class ConvertedStream:
         self.stats = _NOTHING_YET
         self._at = self._out_bytes = 0  # in the source, and in the output
         self._is_padding = False
-        self._before: _State | None = None  # the state that `step_back` returns to
+        # All that a `fill` changes, as it was before the last one: for `step_back`.
+        self._before: tuple[int, int, bool, int, int, bool, ConversionStats] | None = None
         self.first_header = header = batch_header_at(source, 0)
         # Whether converting the slice as a whole is still to be tried.
         self._is_small = header is not None and source.size_bytes <= min(SMALL_BYTES, rules.chunk_bytes)
@@ -121,12 +121,10 @@ class ConvertedStream:
         if not self.is_size_known:
             return self._fill_first(buffer)
         assert buffer is not None
-        if self._is_padding:
-            self._before = self._state()
-            return self._pad(buffer)
         out = memoryview(buffer)[: self.buffer_bytes]
         chunk = Chunk(self.source, self.rules, self._at, out, in_worker=self.needs_worker)
-        chunk.convert()
+        if not self._is_padding:  # otherwise nothing is left to convert, and the chunk stays empty
+            chunk.convert()
         size = self._advance_past(chunk)
         if size is None:
             return self._pad(buffer)
@@ -232,19 +230,15 @@ class ConvertedStream:
 
     # What follows
 
-    def _state(self) -> _State:
-        """All that a `fill` changes, for `step_back`."""
-        return (
-            self._at, self._out_bytes, self.needs_worker, self.bytes_to_claim, self.buffer_bytes, self._is_padding,
-            self.stats,
-        )  # fmt: skip
-
     def _advance_past(self, chunk: Chunk) -> int | None:
         """Advances past a chunk, or notes what the next `fill` needs; returns how many bytes of the chunk are sent.
 
         None: the chunk is empty, and so will be all others.
         """
-        self._before = self._state()
+        self._before = (
+            self._at, self._out_bytes, self.needs_worker, self.bytes_to_claim, self.buffer_bytes, self._is_padding,
+            self.stats,
+        )  # fmt: skip
         if chunk.end == chunk.start:
             if chunk.wants_bytes:
                 self.bytes_to_claim += chunk.wants_bytes - self.buffer_bytes
