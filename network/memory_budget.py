@@ -41,7 +41,7 @@ class Claim:
     def release(self) -> None:
         """Gives the bytes back; may be called again."""
         size, self.size_bytes = self.size_bytes, 0
-        self._budget._forbid_reclaim(self)
+        self._budget._reclaimable.pop(self, None)
         self._budget._leaving.discard(self)
         self._budget._give_back(self, size)
 
@@ -65,9 +65,14 @@ class Claim:
 
         `at_once`: without the patience for stalled holders, since nothing is being sent yet.
         """
+        budget = self._budget
         if at_once:
             self.stalled_since_ms = LONG_AGO
-        self._budget._allow_reclaim(self, drop)
+        elif self.stalled_since_ms is None:
+            self.stalled_since_ms = budget._monotonic_ms()
+        budget._reclaimable[self] = drop
+        if budget.waiting_count:
+            budget._serve_queue()
 
     def note_progress(self, forgiven_ms: float) -> None:
         """Takes note that the holder progressed: it counts as stalled `forgiven_ms` later than it would have."""
@@ -77,7 +82,7 @@ class Claim:
         """Ends the permission of `allow_reclaim`."""
         if self.stalled_since_ms == LONG_AGO:
             self.stalled_since_ms = None
-        self._budget._forbid_reclaim(self)
+        self._budget._reclaimable.pop(self, None)
 
     def __enter__(self) -> "Claim":
         return self
@@ -175,7 +180,8 @@ class MemoryBudget:
     def _give_back(self, claim: Claim, size_bytes: int) -> None:
         self.in_use_bytes -= size_bytes
         self.is_full = self.in_use_bytes >= self.limit_bytes
-        self._serve_queue()
+        if self.waiting_count:
+            self._serve_queue()
 
     def _add_waiter(self, waiter: Waiter) -> None:
         self._queue[waiter] = None
@@ -200,18 +206,9 @@ class MemoryBudget:
             elif not self._ask_a_holder_to_release(first):
                 return
 
-    def _allow_reclaim(self, claim: Claim, drop: Callable[[], None]) -> None:
-        if claim.stalled_since_ms is None:
-            claim.stalled_since_ms = self._monotonic_ms()
-        self._reclaimable[claim] = drop
-        self._serve_queue()
-
     def _forgive(self, claim: Claim, ms: float) -> None:
         if claim.stalled_since_ms is not None:
             claim.stalled_since_ms = min(self._monotonic_ms(), claim.stalled_since_ms + ms)
-
-    def _forbid_reclaim(self, claim: Claim) -> None:
-        self._reclaimable.pop(claim, None)
 
     def _monotonic_ms(self) -> int:
         return 0 if self._clock is None else self._clock.monotonic_ms()

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
 from .errors import ErrorCode, MalformedFrame, TlsInFrame
-from .primitives import MAX_ITEMS, MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
+from .primitives import BUFFER_TYPES, MAX_ITEMS, MAX_STRING_BYTES, Piece, skip_tagged_fields
 from .schema import decoder_of, encode, encoder_of
 
 SIZE_BYTES: Final = 4
@@ -289,6 +289,8 @@ def _encode_client_id(client_id: str | None) -> bytes:
 
 
 def _write_size(pieces: list[Piece], head: bytearray) -> list[Piece]:
-    size = len(head) if len(pieces) == 1 else sum(map(size_of, pieces))
-    _SIZE.pack_into(head, 0, size - SIZE_BYTES)
+    size = -SIZE_BYTES
+    for piece in pieces:
+        size += len(piece) if type(piece) in BUFFER_TYPES else piece.size_bytes  # type: ignore[union-attr, arg-type]
+    _SIZE.pack_into(head, 0, size)
     return pieces

@@ -220,23 +220,22 @@ class Dispatcher:
             else:
                 route.errors.count(response)
                 encoded = _encode(route, call, response)
-            pieces = self._intercept_pieces(call, encoded)
+            pieces = self._intercept_pieces(call, encoded) if self._core.interceptors else encoded
             del response
-            claim = await self._claim_answer_memory(pieces, call.peer.network)
+            size_bytes = bytes_in_memory(pieces)
+            is_large = size_bytes > CHARGED_ANSWER_BYTES
+            claim = await self._claim_answer_memory(size_bytes, call.peer.network) if is_large else None
         finally:
             turn.release_place()
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms, claim)
 
-    async def _claim_answer_memory(self, pieces: list[Piece], network: str) -> Claim | None:
-        """Claims memory for a large answer until the client has read it; None for a small one.
+    async def _claim_answer_memory(self, size_bytes: int, network: str) -> Claim:
+        """Claims memory for a large answer until the client has read it.
 
         Raises: CloseConnection where too much waits for memory already.
         """
-        size = bytes_in_memory(pieces)
-        if size <= CHARGED_ANSWER_BYTES:
-            return None
         try:
-            return await self._core.answer_memory.claim(size, network)
+            return await self._core.answer_memory.claim(size_bytes, network)
         except NoRoomToWait as fault:
             drop_traceback(fault)
             raise CloseConnection(str(fault)) from None
