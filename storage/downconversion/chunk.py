@@ -16,7 +16,7 @@ from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_compressed_batches
 from ...protocol.records.kernel import convert_plain, plan_chunk
 from ...protocol.records.layout import CODEC_MASK, FRAME, LOG_OVERHEAD, Codec
-from .bytes_slice import Source
+from ..files.file_slice import FileSlice
 from .conversion_rules import ConversionRules, convert_compressed_batch, has_to_be_decompressed, is_for_worker
 from .read_window import KEPT_BYTES, batch_header_at, batch_header_in, read_window
 
@@ -52,7 +52,7 @@ class Chunk:
     )
 
     def __init__(
-        self, source: Source, rules: ConversionRules, start: int, out: bytearray | memoryview, *, in_worker: bool
+        self, source: FileSlice, rules: ConversionRules, start: int, out: bytearray | memoryview, *, in_worker: bool
     ) -> None:
         self._source, self._rules, self._out, self._in_worker = source, rules, out, in_worker
         self.start = self.end = start

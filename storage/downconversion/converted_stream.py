@@ -35,7 +35,7 @@ from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import size_as_wrapper
 from ...protocol.records.kernel import convert_plain
-from .bytes_slice import Source
+from ..files.file_slice import FileSlice
 from .chunk import SMALL_BYTES, Chunk
 from .conversion_rules import (
     ConversionRules,
@@ -88,7 +88,7 @@ class ConvertedStream:
         "stats",
     )
 
-    def __init__(self, source: Source, rules: ConversionRules) -> None:
+    def __init__(self, source: FileSlice, rules: ConversionRules) -> None:
         self.source = source
         self.rules = rules
         self.size_bytes = 0

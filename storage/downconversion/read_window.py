@@ -9,7 +9,7 @@ from ...protocol.errors import CorruptRecord, DiskFault
 from ...protocol.records.batch_header import SMALLEST_BATCHES, BatchHeader, parse_batch_header
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD
 from ..files.file_handle import Buffer
-from .bytes_slice import BytesSlice, Source
+from ..files.file_slice import FileSlice
 
 KEPT_BYTES = 256 * 1024
 MAX_MAGIC = 2
@@ -25,14 +25,12 @@ class _KeptWindow(threading.local):
 _kept = _KeptWindow()
 
 
-def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
+def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
     """Reads `size_bytes` of the slice from `at` on, fewer only at its end.
 
     Raises: DiskFault when the file has become shorter than the slice.
     """
     size_bytes = min(size_bytes, source.size_bytes - at)
-    if isinstance(source, BytesSlice):
-        return source.data[at : at + size_bytes]
     window = _kept.window[:size_bytes] if size_bytes <= KEPT_BYTES else memoryview(bytearray(size_bytes))
     read, position, file = 0, source.position + at, source.file
     while read < size_bytes and file is not None:
@@ -43,13 +41,11 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     return window
 
 
-def batch_header_at(source: Source, at: int) -> BatchHeader | None:
+def batch_header_at(source: FileSlice, at: int) -> BatchHeader | None:
     """Reads the header of the batch at `at`, counted from the start of the slice; None if no whole batch is there.
 
     Raises: CorruptRecord when its offset, size or magic is wrong.
     """
-    if isinstance(source, BytesSlice):
-        return batch_header_in(source.data, at, 0)
     return _read_header(source.read(at, RECORD_BATCH_OVERHEAD), 0, source.size_bytes - at, source.position + at)
 
 

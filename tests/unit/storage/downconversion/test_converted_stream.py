@@ -18,7 +18,6 @@ from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, RECORD_COUNT_OFFSET, Codec, ControlType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.downconversion import chunk
-from stepdown.storage.downconversion.bytes_slice import BytesSlice
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from stepdown.storage.downconversion.memory_estimate import buffer_bytes_of, bytes_to_claim_for
@@ -46,7 +45,7 @@ def stored(tmp_path: Path, data: bytes) -> FileSlice:
     return FileSlice(Files().handle(str(path)).open(), 0, len(data))
 
 
-def converted(source: FileSlice | BytesSlice, **rules: object) -> ConvertedStream:
+def converted(source: FileSlice, **rules: object) -> ConvertedStream:
     settings = {"target": 1, "first_offset": 0, **rules}
     stream = ConvertedStream(source, ConversionRules(**settings))  # type: ignore[arg-type]
     while not stream.is_size_known:
@@ -582,31 +581,19 @@ def test_a_damaged_number_of_records_claims_no_less(tmp_path: Path) -> None:
     assert bytes_to_claim_for(header) > buffer_bytes_of(header) >= STANDARD_BUFFER
 
 
-@CODECS
-@pytest.mark.parametrize(
-    "made", [with_large_batches, with_small_batches, with_plain_batches, with_a_part_of_a_batch_behind]
-)
-def test_batches_in_memory_become_what_those_of_a_file_do(
-    tmp_path: Path, codec: Codec, made: Callable[[Codec], bytes]
-) -> None:
-    data = made(codec)
-    from_file, from_memory = converted(stored(tmp_path, data)), converted(BytesSlice(memoryview(data)))
-    assert from_memory.size_bytes == from_file.size_bytes
-    assert sent(from_memory) == sent(from_file)
-
-
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4], ids=["plain", "lz4"])
 def test_a_hard_limit_below_the_first_batch_leaves_the_messages_that_fit_or_the_first_bytes_of_one(
-    codec: Codec,
+    tmp_path: Path, codec: Codec
 ) -> None:
     first, behind = varied(0, 20, codec), varied(20, 20, codec)
     whole = bytes(convert_down(first, target=1, first_offset=0, out=bytearray(1)).data)
     for limit in 20, 100, 300, len(first) - 1:
-        source = BytesSlice(memoryview(first + behind))
-        assert sent(converted(source, most_bytes=limit, shows_too_large=True)) == whole[:limit]
+        assert (
+            sent(converted(stored(tmp_path, first + behind), most_bytes=limit, shows_too_large=True)) == whole[:limit]
+        )
 
 
-def test_a_hard_limit_above_the_first_batch_changes_nothing() -> None:
+def test_a_hard_limit_above_the_first_batch_changes_nothing(tmp_path: Path) -> None:
     data = varied(0, 20, Codec.NONE) + varied(20, 20, Codec.NONE)
-    limited = converted(BytesSlice(memoryview(data)), most_bytes=len(data), shows_too_large=True)
-    assert sent(limited) == sent(converted(BytesSlice(memoryview(data))))
+    limited = converted(stored(tmp_path, data), most_bytes=len(data), shows_too_large=True)
+    assert sent(limited) == sent(converted(stored(tmp_path, data)))
