@@ -97,7 +97,9 @@ class Core:
             QuotaUsage(self.metrics),
         )
         self.sessions = FetchSessions(
-            settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
+            settings.max_incremental_fetch_session_cache_slots,
+            self.metrics.session_evictions.add,
+            self.clock.monotonic_ms,
         )
         self.turns = Turns(self.clock.monotonic_s)
         self.fetch_purgatory = Purgatory(self.clock)

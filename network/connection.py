@@ -279,15 +279,18 @@ class Connection:
         if self._turn.is_over():
             await self._turn.yield_to_others()
 
-    async def _send_pieces(self, pieces: list[Piece], claim: Claim | None) -> None:
+    def _send_pieces(self, pieces: list[Piece], claim: Claim | None) -> Awaitable[None]:
+        """Returns what to await until all is sent. Releases the claim then. Raises, when awaited: OSError."""
+        sending = self._sender.send(pieces, self._unread.wait_for_room)
+        return sending if claim is None else self._send_long_answer(sending, claim)
+
+    async def _send_long_answer(self, sending: Awaitable[None], claim: Claim) -> None:
         try:
-            if claim is not None:
-                self._unread.begin_long_answer(claim)
-            await self._sender.send(pieces, self._unread.wait_for_room)
+            self._unread.begin_long_answer(claim)
+            await sending
         finally:
-            if claim is not None:
-                claim.release()
-                self._unread.release()
+            claim.release()
+            self._unread.release()
 
     async def _send_held_replies(self) -> None:
         """Sends all held answers. Raises: OSError when the peer has gone."""

@@ -185,8 +185,9 @@ class FetchContext:
 class FetchSessions:
     """The sessions of one broker, at most `slots`. `partitions` and `name_bytes` are the sums of all sessions."""
 
-    def __init__(self, slots: int, on_eviction: Callable[[], None]) -> None:
+    def __init__(self, slots: int, on_eviction: Callable[[], None], monotonic_ms: Callable[[], int]) -> None:
         self._slots = slots
+        self._monotonic_ms = monotonic_ms
         self._on_eviction = on_eviction
         self._sessions: dict[int, FetchSession] = {}
         self.partitions = self.name_bytes = 0
@@ -199,14 +200,14 @@ class FetchSessions:
         session = self._sessions.get(session_id)
         return () if session is None else tuple(session.interests.values())
 
-    def open(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
+    def open(self, request: FetchRequest, version: int) -> FetchContext:
         """The context of a request, with a new session or a known one.
 
         Raises ApiError with the codes 70, 71 and 106.
         """
         is_full = request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION)
         if version >= FIRST_VERSION_WITH_SESSIONS and not is_full:
-            return self._resume(request, version, now_ms)
+            return self._resume(request, version, self._monotonic_ms())
         interests = tuple(interests_of(request))
         if version < FIRST_VERSION_WITH_SESSIONS:
             return FetchContext(interests=interests)
@@ -214,9 +215,8 @@ class FetchSessions:
         if request.session_epoch == FULL_WITHOUT_SESSION:
             return FetchContext(interests=interests)
         by_id, privileged = version >= FIRST_VERSION_WITH_TOPIC_IDS, is_from_follower(request, version)
-        return FetchContext(
-            interests=interests, session=self._create(interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
-        )
+        session = self._create(interests, by_id=by_id, privileged=privileged, now_ms=self._monotonic_ms())
+        return FetchContext(interests=interests, session=session)
 
     def forget(self, session_id: int) -> None:
         """Drops a session, if it is there."""

@@ -64,7 +64,7 @@ def handle(
     services: "Services", request: FetchRequest, call: Call
 ) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     try:
-        context = services.sessions.open(request, call.version, services.clock.monotonic_ms())
+        context = services.sessions.open(request, call.version)
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     fetch = Fetch(services, context, request, call)

@@ -43,9 +43,8 @@ def find_cleanable_range(log: Log, checkpoint: int | None, last_stable_offset: i
     """The range that may be cleaned now; `checkpoint` is the offset where the last cleaning ended, None if none did."""
     start = log.log_start_offset
     first_dirty = start if checkpoint is None or not start <= checkpoint <= log.log_end_offset else checkpoint
-    end = _start_of_segment(
-        log, max(first_dirty, _first_uncleanable_offset(log, first_dirty, last_stable_offset, now_ms))
-    )
+    uncleanable = _first_uncleanable_offset(log, first_dirty, last_stable_offset, now_ms)
+    end = log.segment_base_of(max(first_dirty, uncleanable))  # only whole segments are cleaned
     first = min(first_dirty, end)
     dirty = [] if end <= log.segments[0].base_offset else log.segments.reaching(first, end)
     clean = [each for each in log.segments if each.base_offset < first and each not in dirty]
@@ -66,11 +65,6 @@ def _first_uncleanable_offset(log: Log, first_dirty: int, last_stable_offset: in
         young = (each for each in _inactive_segments(log, first_dirty) if each.largest_timestamp() > now_ms - lag_ms)
         offsets.extend(segment.base_offset for segment in list(young)[:1])
     return min(offsets)
-
-
-def _start_of_segment(log: Log, offset: int) -> int:
-    """The start of the segment that holds `offset`, as only whole segments are cleaned."""
-    return log.segments[max(0, log.segments.index_of(offset))].base_offset
 
 
 def _inactive_segments(log: Log, offset: int) -> list[Segment]:

@@ -51,9 +51,7 @@ class LogReading:
             )
         if offset >= below or offset == end:
             return EMPTY_SLICE
-        segments = self.segments
-        for at in range(max(0, segments.index_of(offset)), len(segments)):
-            segment = segments[at]
+        for at, segment in self.segments.from_offset(offset):
             visible_bytes = segment.size if below >= end else self._bytes_below(at, below)
             found = segment.read(offset, max_bytes, visible_bytes, min_one_message, allow_partial)
             if found is not None:

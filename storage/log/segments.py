@@ -2,6 +2,7 @@
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 
 from .segment import Segment
@@ -45,6 +46,11 @@ class Segments:
         if offset >= self._segments[-1].base_offset:
             return len(self._segments) - 1
         return bisect_right(self._segments, offset, key=_base_offset) - 1
+
+    def from_offset(self, offset: int) -> Iterator[tuple[int, Segment]]:
+        """The segments from the one that contains `offset` on, each with its number."""
+        at = max(0, self.index_of(offset))
+        return enumerate(islice(self._segments, at, None), at)
 
     def reaching(self, start: int, end: int | None = None) -> list[Segment]:
         """The segments that may hold offsets of [start, end)."""

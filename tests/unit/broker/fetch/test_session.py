@@ -28,13 +28,13 @@ class Cache:
     def __init__(self, slots: int = 10) -> None:
         self.evicted = 0
         self.now_ms = FIRST_MS
-        self.sessions = FetchSessions(slots, self._evict)
+        self.sessions = FetchSessions(slots, self._evict, lambda: self.now_ms)
 
     def _evict(self) -> None:
         self.evicted += 1
 
     def open(self, request: FetchRequest, version: int = 11) -> FetchContext:
-        return self.sessions.open(request, version, self.now_ms)
+        return self.sessions.open(request, version)
 
     def start(self, partitions: int = 1, **more: Any) -> int:
         """The id of a new session over so many partitions; 0 when there was no room."""
