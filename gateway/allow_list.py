@@ -88,9 +88,9 @@ class AllowList:
         return f"it was allowed until {max(days)}" if days else "it is in no network that is allowed"
 
 
-class EndedEntriesWatch:
-    """Logs which entries have ended: at the start, when the list is replaced, and when one ends. A gateway has one,
-    however many workers it has."""
+class EndedEntriesWarnings:
+    """Warns of the entries that have ended: at the start, when the list is replaced, and when one ends; also a gauge. A
+    gateway has one, however many workers it has."""
 
     def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock, instruments: Instruments) -> None:
         self._networks = networks

@@ -43,7 +43,7 @@ from .addresses.broker_names import BrokerNames
 from .addresses.broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of_listener
 from .addresses.broker_watch import BrokerWatch
 from .addresses.one_address import SingleAddress
-from .allow_list import AllowList, EndedEntriesWatch
+from .allow_list import AllowList, EndedEntriesWarnings
 from .cluster_watch import ClusterWatch
 from .gateway_metrics import GatewayMetrics
 from .gateways_in_front import make_gateway_id
@@ -155,8 +155,8 @@ class Gateway:
             lines=self._shared.lines,
         )
         self._admission: ListenerAdmission | None = None
-        self._allow_watch = (
-            EndedEntriesWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
+        self._ended_entries_warnings = (
+            EndedEntriesWarnings(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
         )
         self._report = ReportFile(
             settings.report if has_http else "", self._render_client_report, self.clock, self._workers
@@ -190,8 +190,8 @@ class Gateway:
             await self.stop(drain_ms=0)
             raise
         self._report.start()
-        if self._allow_watch is not None:
-            self._allow_watch.start()
+        if self._ended_entries_warnings is not None:
+            self._ended_entries_warnings.start()
         if self._http is not None and not fault:
             self.start_warning_of_acls_by_host()
         return fault
@@ -207,8 +207,8 @@ class Gateway:
         await self._broker_watch.stop()
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
         await self._report.stop()
-        if self._allow_watch is not None:
-            self._allow_watch.stop()
+        if self._ended_entries_warnings is not None:
+            self._ended_entries_warnings.stop()
         self.upstream.close()
         if self._http is not None:
             await self._http.stop()
@@ -229,8 +229,8 @@ class Gateway:
         Certificates for clients need no reload: changed files are noticed. Other settings apply at the next start.
         """
         self._allowed.networks = settings.allowed
-        if self._allow_watch is not None:
-            self._allow_watch.replace(settings.allowed)
+        if self._ended_entries_warnings is not None:
+            self._ended_entries_warnings.replace(settings.allowed)
         self.upstream.replace_login(settings.security.sasl)
         self.upstream.close_clients_of_logins()
         self.settings = replace(

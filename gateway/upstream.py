@@ -237,7 +237,7 @@ class Upstream:
         self._versions.pop(address, None)
 
     def forget_all_versions(self) -> None:
-        """So that they are asked for again."""
+        """Forgets which versions brokers offer, so that they are asked for again."""
         self._versions.clear()
 
     async def _try_bootstrap_servers(self, work: Callable[[HostPort], Any]) -> tuple[HostPort, Any]:

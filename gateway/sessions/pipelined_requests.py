@@ -32,7 +32,7 @@ from .session_tools import SessionTools
 
 MOST_IN_FLIGHT = 64
 FEW_IN_FLIGHT = 32
-"""Of those in flight, when more are taken again."""
+"""After `MOST_IN_FLIGHT` more are taken once so few are left in flight."""
 MOST_AT_ONCE = 256
 """Requests without an answer, taken in one step of the event loop."""
 MOST_START_BYTES = 1024

@@ -1,16 +1,18 @@
 """Fetch 0 to 3 as 4: record batches of magic 2 become messages of magic 0 (Fetch 0, 1) or 1 (2, 3).
 
-The size of an answer is in front of it, so all of it is held: `CLAIM_BYTES` a request, out of one budget, more only
-where the first batch alone is larger. They are claimed when the cluster's answer has come: a client says itself for how
-long the cluster may let it wait.
+An answer begins with its size, so all of it is held before any is sent: `CLAIM_BYTES` for a request, out of one
+budget, more only if the first batch alone is larger. Memory is claimed only when the cluster's answer arrives, because
+a client may have the cluster wait for as long as it likes.
 
-    Fetch 0-2   Clients send partitions in one order and count on a share for each, while a broker fills them in the
-                order asked: so each has a share of the claim, and each fetch begins at another partition. A partition
-                that got nothing because its first batch is larger than its share is fetched again, alone: a broker
-                gives the first batch of an answer whole (KIP-74). Where there is no memory for that batch beside
-                the others, the next fetch begins with it. Their limits are hard: whole messages are given as
-                far as they fit; where not even one does, its first bytes, which such clients take for one too large.
-    Fetch 3     Clients rotate partitions themselves; at least one message is given whole.
+Fetch 3: clients rotate partitions themselves, and at least one message is given whole. Fetch 0 to 2:
+
+    - A broker fills partitions in the order asked, and clients always send the same order: the first could take
+      everything. So each partition has a share of the claim, and each fetch begins at another partition.
+    - A partition that got nothing because its first batch is larger than its share is fetched again, alone: a broker
+      gives the first batch of an answer whole (KIP-74).
+    - If there is no memory for that batch beside the others, the next fetch begins with that partition.
+    - The limit of a partition is hard: only the whole messages that fit are given.
+    - If not even one fits, its first bytes are given; such clients then report a message that is too large.
 
 Messages below the offset that was asked for, control batches, and batches that are cut at the end are left out. If
 nothing is left (only a control batch at the end of the log), the gateway fetches on from the next offset until the
@@ -53,9 +55,9 @@ CLAIM_BYTES = 1 << 20
 LEAST_SHARE_BYTES = 64 * 1024
 QUICK_CODECS = (Codec.NONE, Codec.SNAPPY, Codec.LZ4)
 QUICK_BATCH_BYTES = 32 * 1024
-"""Opens to 8 MB at most, in LZ4; converting that takes about 1.5 ms."""
+"""The largest compressed batch converted in the event loop. LZ4 opens it to 8 MB at most, converted in about 1.5 ms."""
 SLICE_BYTES = 64 * 1024
-"""Of compressed batches that are converted in one step of the event loop."""
+"""The most bytes that one step of the event loop converts where some batches are compressed."""
 MOST_ROUNDS = 16
 MAGIC_1_VERSION, SOFT_LIMITS_VERSION = 2, 3
 DEBUGGER, CONSUMER = -2, -1
@@ -85,7 +87,7 @@ class _FetchedPartition:
 
     @property
     def size_bytes(self) -> int:
-        """Of the records that came."""
+        """The size of the records that came; 0 without a whole batch."""
         return 0 if self.answer is None else _size_of_whole_batches(self.answer.records)
 
     @property
@@ -167,7 +169,7 @@ class _TranslatedFetch:
         return found
 
     async def make_response(self) -> FetchResponse:
-        """Each partition once, however often it was named: as Kafka, and its records are not sent again and again."""
+        """Names each partition once, as Kafka does, so that repeated names do not multiply its records."""
         answers: dict[str, list[PartitionData]] = {topic.topic: [] for topic in self._request.topics}
         async for key in self._turn.each(self._partitions):
             answers[key[0]].append(self._make_partition_data(key))
@@ -185,7 +187,7 @@ class _TranslatedFetch:
         return keys[start:] + keys[:start]
 
     async def _fetch_upstream(self, keys: Sequence[PartitionKey], wait_ms: int, min_bytes: int) -> bool:
-        """Asks for partitions, of each at most its limit and its share; whether there was memory for the answer."""
+        """Fetches these partitions, before Fetch 3 each up to its share; returns whether there was memory for them."""
         limit = CLAIM_BYTES if self._is_hard else max(0, min(self._request.max_bytes, CLAIM_BYTES))
         share = max(LEAST_SHARE_BYTES, CLAIM_BYTES // max(1, len(self._partitions)))
         topics: list[tuple[str, list[FetchPartition]]] = []
@@ -216,7 +218,8 @@ class _TranslatedFetch:
         return True
 
     async def _fetch_starved_one_by_one(self, keys: Sequence[PartitionKey]) -> None:
-        """Fetches partitions whose first batch was too large for their share one by one, as far as the claim lasts."""
+        """Fetches, one at a time, the partitions whose first batch exceeds their share, until the claim is used up.
+        Notes at which partition the next fetch begins."""
         if not self._is_hard:
             return
         held = self._call.held
@@ -270,7 +273,7 @@ class _TranslatedFetch:
         )
 
     async def _convert_in_loop(self, partition: _FetchedPartition, records: memoryview) -> _ConvertedRecords:
-        """As `_convert_one`; a worker thread takes twice the CPU."""
+        """Same as `_convert_one`, in the event loop: a worker thread would take twice the CPU."""
         parts, error = [], 0
         async for part in self._turn.each(_iter_slices(records)):
             data, error = _convert_down(part, self._target, partition.offset, self._call)
@@ -283,7 +286,7 @@ class _TranslatedFetch:
         return self._finish(partition, records, *_convert_down(records, self._target, partition.offset, self._call))
 
     def _finish(self, partition: _FetchedPartition, records: memoryview, data: Buffer, error: int) -> _ConvertedRecords:
-        """`data`: the messages that became of the records, before the first that cannot be converted."""
+        """`data`: the messages made of the records, up to the first record that cannot be converted."""
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
         has_lost_lz4 = bool(data and self._call.lz4_loss) and _has_codec(records, Codec.LZ4)
@@ -319,7 +322,7 @@ class _PartitionOutcome:
 
 
 def trim_to_limit(data: Buffer, limit_bytes: int) -> Buffer:
-    """The whole messages that fit; where none does, the first bytes."""
+    """Returns the whole messages that fit; if none does, the first bytes."""
     if len(data) <= limit_bytes:
         return data
     first_bytes = plan_chunk(data, MAGIC_V1, limit_bytes)[0]  # one message at least
@@ -366,7 +369,7 @@ def _offset_after(records: memoryview, offset: int) -> int:
 
 
 def _each_size_and_attributes(records: memoryview) -> Iterator[tuple[int, int]]:
-    """Of whole batches, before the first that is damaged; of messages, only the codec."""
+    """Yields size and attributes of each whole batch before the first damaged one; of magic 0 and 1 only the codec."""
     at = 0
     with suppress(ApiError):
         while (size := next_batch_size(records, at)) is not None:
@@ -415,7 +418,7 @@ def _view_of_records(records: Piece | None) -> memoryview:
 
 
 def _size_of_whole_batches(records: Piece | None) -> int:
-    """The size of the whole batches; 0 where not even one is whole."""
+    """The size of the records, with a cut batch at their end; 0 without a whole batch."""
     if records is None:
         return 0
     view = _view_of_records(records)

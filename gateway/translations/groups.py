@@ -4,8 +4,8 @@ Version 0 of the offset requests belongs to ZooKeeper: clients send it to any br
 the coordinator of the group. If the client's broker is not the coordinator, the gateway sends the request to the
 coordinator with its own login. First it checks the client's rights with two requests under the client's login: the same
 one, since Kafka checks the rights on the group first, and Metadata, since only that says what the client may do with
-each topic. (OffsetFetch 1 does not: a broker that is not
-the coordinator answers NOT_COORDINATOR for topics, too, that the client may not see.)
+each topic. (OffsetFetch 1 cannot tell: a broker that is not the coordinator answers NOT_COORDINATOR even for topics
+that the client may not see.)
 """
 
 from collections.abc import Callable, Iterator
@@ -32,9 +32,9 @@ M = TypeVar("M")
 PartitionKey = tuple[str, int]
 NO_OFFSET = -1
 METADATA_VERSION = 8
-"""The first with the operations that the client may do, one bit each."""
+"""The first version that tells which operations the client may do, one bit each."""
 PARTITIONS_A_PART = 250
-"""Of a request to the coordinator."""
+"""Once a request to the coordinator has this many partitions, those of further topics go into another."""
 
 
 async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
@@ -74,7 +74,8 @@ async def translate_join(call: TranslatedCall) -> JoinGroupResponse:
 async def _ask_coordinator_for_allowed_topics(
     call: TranslatedCall, request: OffsetCommitRequest | OffsetFetchRequest, operation: AclOperation
 ) -> Any:
-    """Asks the client's broker; where that is not the coordinator, asks it about topics that allow the client this."""
+    """Asks the client's broker. In version 0, if that is not the coordinator, then asks the coordinator about the
+    topics on which the client may do `operation`."""
     response, turn = await call.ask(request, call.sent_as), call.turn
     unanswered = {
         key async for key, each in turn.each(_partitions_of(response)) if each.error_code == ErrorCode.NOT_COORDINATOR
@@ -101,7 +102,7 @@ async def _ask_coordinator_for_allowed_topics(
 
 
 async def _find_topics_with_right(call: TranslatedCall, topics: set[str], operation: AclOperation) -> set[str]:
-    """Those of the topics with which the client may do the operation, by the cluster's word to the client."""
+    """The topics on which the client may do `operation`, as Metadata under the client's own login says."""
     request = MetadataRequest(
         topics=await call.turn.map(lambda name: MetadataRequestTopic(name=name), topics),
         allow_auto_topic_creation=False,

@@ -1,8 +1,8 @@
 """The memory of answers of the cluster that are held as a whole, until what is made of them is sent.
 
-No request waits for memory while it holds some: requests that did could block each other, and a client's own timeout
-may let one of several brokers keep its request waiting for long. So the answers of several brokers are claimed
-together, when all of them have begun to come.
+No request waits for memory while it holds some: such requests could block each other. And since one of several brokers
+may answer late, as late as the client's own timeout allows, a request to several brokers claims memory for all answers
+at once, when each of them has begun to arrive.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from ...protocol.errors import MalformedFrame
 WHOLE_BYTES = 64 * 1024
 """An answer of at most this size is read before any of it is sent."""
 MOST_HELD_BYTES = 256 << 20
-"""Of an answer that is changed, and so held as a whole."""
+"""The largest answer that is changed; it is held as a whole."""
 
 
 HoldAnswers = Callable[[], "HeldAnswerMemory"]
-"""Gives what holds the answers to one request of a client."""
+"""Makes the `HeldAnswerMemory` of one client request."""
 
 
 class HeldAnswerMemory:
@@ -37,8 +37,8 @@ class HeldAnswerMemory:
         self._network = network
 
     async def claim_for(self, size_bytes: int, *, is_decoded: bool) -> bool:
-        """Whether there is memory for answers of that size, which become objects or stay bytes; that may wait for
-        others, unless something is held already. Raises: MalformedFrame."""
+        """Claims memory for answers of `size_bytes`; returns whether it got it. Waits for others unless something is
+        held. `is_decoded`: the answers become objects. Raises: MalformedFrame."""
         if size_bytes > MOST_HELD_BYTES:
             raise MalformedFrame(f"the cluster answers with {size_bytes} bytes, {MOST_HELD_BYTES} is the most")
         if self.kept_bytes + size_bytes <= WHOLE_BYTES:
@@ -46,7 +46,7 @@ class HeldAnswerMemory:
         return await self.claim_bytes(self.kept_bytes + size_bytes * (BYTES_A_BYTE if is_decoded else 1))
 
     async def claim_bytes(self, size_bytes: int) -> bool:
-        """Whether there is a claim of that size at least."""
+        """Claims `size_bytes` or more in all; returns whether it got it. Waits for others unless something is held."""
         size_bytes = max(size_bytes, self.least_claim_bytes)
         if self.claim is None:
             claim = self._memory.try_claim(size_bytes, self._network)
@@ -63,7 +63,7 @@ class HeldAnswerMemory:
         return self.claim
 
     def release(self) -> None:
-        """Nothing is held any more."""
+        """Releases the claim, since nothing is held any more."""
         if self.claim is not None:
             self.claim.release()
         self.claim, self.kept_bytes = None, 0

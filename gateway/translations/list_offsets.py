@@ -9,9 +9,9 @@
                           T or later: as the end
     below -2              UNSUPPORTED_VERSION
 
-The same partition may be named twice in version 0, for its end and its beginning, and not in 1: each other time that
-is looked up for it is a request of its own, `MOST_LOOKUPS` at most. Where segments begin is nowhere in the protocol;
-the answer for a time is finer than Kafka's.
+Version 0 may name a partition twice, for its end and its beginning. Version 1 may not, so each further timestamp of a
+partition takes another request, `MOST_LOOKUPS` at most. The protocol does not say where segments begin; the answer for
+a time is finer than Kafka's.
 """
 
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ async def _plan_rounds(wanted: dict[PartitionKey, dict[int, None]], turn: Turn) 
 
 
 def _timestamps_to_look_up(partition: ListOffsetsPartition) -> Sequence[int]:
-    """The timestamps to look up."""
+    """The timestamps to look up by version 1 for what version 0 asks; none if it asks for one that is not valid."""
     time = partition.timestamp
     if time < EARLIEST:
         return ()
@@ -92,7 +92,7 @@ def _timestamps_to_look_up(partition: ListOffsetsPartition) -> Sequence[int]:
 async def _look_up_round(
     call: TranslatedCall, replica_id: int, lookups: Sequence[Lookup], found: dict[Lookup, ListOffsetsPartitionResponse]
 ) -> None:
-    """Notes the answers to lookups that name each partition once."""
+    """Asks the cluster for lookups that name each partition once; adds the answers to `found`."""
     by_topic: dict[str, list[ListOffsetsPartition]] = {}
     async for (name, index), time in call.turn.each(lookups):
         by_topic.setdefault(name, []).append(ListOffsetsPartition(partition_index=index, timestamp=time))
@@ -127,7 +127,7 @@ def _error_response(key: PartitionKey, code: int) -> ListOffsetsPartitionRespons
 
 
 def _old_style_offsets(partition: ListOffsetsPartition, offsets: Sequence[int]) -> Sequence[int]:
-    """The list for the offsets of `_timestamps_to_look_up`."""
+    """The list of version 0, from the offsets found for `_timestamps_to_look_up`."""
     most = max(0, partition.max_num_offsets)
     if partition.timestamp < 0:
         return list(dict.fromkeys(offsets))[:most]

@@ -1,4 +1,4 @@
-"""Produce 0, 1, 2 as 3: messages become batches of magic 2, of which 3 takes exactly one a partition.
+"""Produce 0, 1, 2 as 3: messages become batches of magic 2. Produce 3 takes exactly one batch for a partition.
 
 Checked before anything is sent, as Kafka 3.9.1 does it: an incomplete last message is left out, an empty set is
 answered 0 with offset -1, a wrong checksum 2, and the other partitions are sent. Codec, order, timestamps stay.
@@ -34,7 +34,7 @@ from .translated_call import TranslatedCall
 RULES = AppendRules(max_message_bytes=MAX_INT32, max_decompressed_bytes=64 << 20)
 INLINE_BYTES = 16 * 1024
 MOST_BATCHES = 16
-"""Of a partition in a request. Kafka takes one where it is compressed."""
+"""The most batches made of one partition's records in a request. Kafka takes only one if it is compressed."""
 NO_OFFSET = -1
 PartitionKey = tuple[str, int]
 
@@ -52,7 +52,8 @@ class _ProduceSet:
 
     @property
     def loses_timestamps(self) -> bool:
-        """Whether it has messages without timestamps that were stored so: the cluster has not set their times."""
+        """Whether messages were stored without a timestamp, because the topic does not use LogAppendTime. With acks=0
+        that is assumed."""
         return (
             self.without_timestamp > 0
             and not self.error
@@ -62,7 +63,7 @@ class _ProduceSet:
 
 Sets = dict[PartitionKey, list[_ProduceSet]]
 SentBatches = dict[PartitionKey, tuple[_ProduceSet, bytes]]
-"""For each partition: the set that its one batch in this request was made from, and the batch."""
+"""By partition: the set that its one batch in this request was made from, and the batch."""
 
 
 async def translate(call: TranslatedCall) -> ProduceResponse | None:
@@ -95,7 +96,8 @@ async def _collect_sets(call: TranslatedCall) -> Sets:
 
 
 async def _convert_all(call: TranslatedCall, sets: Sets) -> None:
-    """A worker converts requests that are large, and compressed sets; one set after the other, yielding in between."""
+    """Converts one set after the other, yielding in between: in a worker if the request is large or the set is
+    compressed."""
     now_ms, size = call.clock.now_ms(), 0
     async for named in call.turn.each(sets.values()):
         size += sum(len(each.records) for each in named)
@@ -148,7 +150,7 @@ def _becomes_own_batch(batch: Batch) -> bool:
 
 
 def _refuse_sets_over_limit(named: Sequence[_ProduceSet]) -> None:
-    """Refuses the sets of a partition above the most batches that are sent of it."""
+    """Refuses the sets of a partition from the one on that brings it above `MOST_BATCHES` batches."""
     count = 0
     for each in named:
         count += len(each.batches)
@@ -157,7 +159,7 @@ def _refuse_sets_over_limit(named: Sequence[_ProduceSet]) -> None:
 
 
 def _close_on_refused_set(key: PartitionKey, named: Sequence[_ProduceSet]) -> None:
-    """Raises: CloseConnection when a client that wants no answer has sent what is wrong, as Kafka does it."""
+    """Closes the connection if a set is refused; with acks=0 Kafka does so, too. Raises: CloseConnection."""
     if error := next((each.error for each in named if each.error), 0):
         topic, index = key
         raise CloseConnection(f"records with acks=0 for {topic}-{index} that are refused: {error_name(error)}")

@@ -19,8 +19,8 @@ class AskUpstream(Protocol):
     async def __call__(
         self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None
     ) -> Any:
-        """The response; None if there is none, or if `held`, which holds answers before, has no room for it. Without
-        `held`, what is made of the answer is no larger than the request."""
+        """Returns the response; None if no response is due, or if `held`, the memory of earlier answers, has no room
+        for it. Leave out `held` only if what is made of the response is no larger than the request."""
 
 
 class CountLoss(Protocol):
@@ -33,7 +33,7 @@ AskCoordinator = Callable[[str, Any, int], Awaitable[Any]]
 
 @dataclass(slots=True)
 class PartitionRotation:
-    """At which partition the next fetch of a client begins."""
+    """`start`: the index of the partition at which a client's next fetch begins."""
 
     start: int = 0
 
@@ -67,13 +67,13 @@ class TranslatedCall:
     async def ask(
         self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None
     ) -> Any:
-        """As `AskUpstream`; the next turn begins with the answer."""
+        """Same as `AskUpstream`; the next turn begins with the answer."""
         response = await self.ask_upstream(request, version, is_answered=is_answered, held=held)
         self.turn.begin()
         return response
 
     async def run_in_worker(self, work: Callable[[], T]) -> T:
-        """What a worker makes; the next turn begins after it."""
+        """Returns what `work` makes in a worker; the next turn begins after it."""
         made = await self.workers.run(work)
         self.turn.begin()
         return made

@@ -15,7 +15,7 @@ from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
 from ...network.turn import Turns
 from ...network.worker_threads import WorkerThreads
-from ..allow_list import EndedEntriesWatch
+from ..allow_list import EndedEntriesWarnings
 from ..gateway_metrics import make_failed_logins_counter
 from ..gateways_in_front import make_gateway_id
 from ..report_file import ReportFile
@@ -67,7 +67,7 @@ class Supervisor:
         instruments = Instruments()
         instruments.gauge("stepdown_gateway_workers", "Processes that serve clients.", lambda: len(self._workers))
         self._ends = instruments.plain_counter("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
-        self._allow_watch = EndedEntriesWatch(settings.allowed, self._clock, instruments)
+        self._ended_entries_warnings = EndedEntriesWarnings(settings.allowed, self._clock, instruments)
         pages = WorkerPages(
             settings=settings,
             list_workers=lambda: [each for each in self._workers.values() if each.is_serving],
@@ -113,7 +113,7 @@ class Supervisor:
             await self.stop(drain_ms=0)
             raise
         self._report.start()
-        self._allow_watch.start()
+        self._ended_entries_warnings.start()
         self._keeping = [asyncio.create_task(self._restart_at_each_end(each)) for each in list(self._workers.values())]
         return fault
 
@@ -128,7 +128,7 @@ class Supervisor:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
         await self._report.stop()
-        self._allow_watch.stop()
+        self._ended_entries_warnings.stop()
         most_ms = self.settings.drain_ms if drain_ms is None else drain_ms
         await asyncio.gather(*(self._stop_worker(each, most_ms) for each in list(self._workers.values())))
         await self._http.stop()
@@ -138,7 +138,7 @@ class Supervisor:
     async def reload(self, settings: GatewaySettings, given: Sequence[Given]) -> None:
         """As of a `Gateway`, for all workers."""
         self.settings, self.given = settings, given
-        self._allow_watch.replace(settings.allowed)
+        self._ended_entries_warnings.replace(settings.allowed)
         self._latest_given = encode_settings(given)
         for worker in list(self._workers.values()):
             try:

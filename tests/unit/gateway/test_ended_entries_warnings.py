@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from stepdown.gateway.allow_list import EndedEntriesWatch, parse_allowed_network
+from stepdown.gateway.allow_list import EndedEntriesWarnings, parse_allowed_network
 from stepdown.network.metrics.instruments import Instruments
 from stepdown.network.turn import Turns
 from support.clock import ManualClock
@@ -23,22 +23,24 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def watch(clock: ManualClock) -> AsyncIterator[EndedEntriesWatch]:
-    watch = EndedEntriesWatch(NETWORKS, clock, Instruments())
-    yield watch
-    watch.stop()
+async def warnings(clock: ManualClock) -> AsyncIterator[EndedEntriesWarnings]:
+    warnings = EndedEntriesWarnings(NETWORKS, clock, Instruments())
+    yield warnings
+    warnings.stop()
 
 
-async def test_what_has_ended_is_named_at_the_start(watch: EndedEntriesWatch, caplog: pytest.LogCaptureFixture) -> None:
-    watch.start()
+async def test_what_has_ended_is_named_at_the_start(
+    warnings: EndedEntriesWarnings, caplog: pytest.LogCaptureFixture
+) -> None:
+    warnings.start()
     assert OVER in caplog.text
     assert SOON not in caplog.text
 
 
 async def test_what_ends_is_named_then_and_once(
-    watch: EndedEntriesWatch, clock: ManualClock, caplog: pytest.LogCaptureFixture
+    warnings: EndedEntriesWarnings, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch.start()
+    warnings.start()
     await asyncio.sleep(0)
     await clock.advance(DAY_MS)
     assert (caplog.text.count(OVER), caplog.text.count(SOON)) == (1, 1)
@@ -47,15 +49,15 @@ async def test_what_ends_is_named_then_and_once(
 
 
 async def test_a_list_that_is_read_again_is_looked_at_again(
-    watch: EndedEntriesWatch, caplog: pytest.LogCaptureFixture
+    warnings: EndedEntriesWarnings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watch.start()
-    watch.replace(NETWORKS[:2])
+    warnings.start()
+    warnings.replace(NETWORKS[:2])
     assert caplog.text.count(OVER) == 2
 
 
 async def test_how_many_have_ended_is_a_metric(clock: ManualClock) -> None:
     instruments = Instruments()
-    EndedEntriesWatch(NETWORKS, clock, instruments)
+    EndedEntriesWarnings(NETWORKS, clock, instruments)
     (family,) = await instruments.take_snapshot(Turns().begin())
     assert (family.name, family.rows) == ("stepdown_gateway_allow_ended", [((), 1)])
