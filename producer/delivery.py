@@ -165,7 +165,8 @@ class Delivery:
         return (outcome.failures or {}).get(self.index, outcome.error)
 
     def metadata(self):
-        """The metadata known now; offset and timestamp are -1 for a record that failed."""
+        """Returns what is known now, and never waits; offset and timestamp are -1 until the record is written, and if
+        it failed."""
         outcome = self._outcome()
         if outcome is None or outcome.error is not None:
             return self._make_metadata_without_offset(self._partition())

@@ -151,7 +151,7 @@ def producer_settings(
         problems.append(Problem(key="transactional.id", expected="transactions need idempotence"))
     delivery_timeout_ms = _decide_delivery_timeout(values, asked, problems, warnings)
     _check_memory(values, problems)
-    _check_codec(values, problems)
+    _check_for_codec_module(values, problems)
     if custom is None and values["partitioner.class"]:
         custom = _parse_partitioner(str(values["partitioner.class"]), problems)
     security = make_security_settings(values, asked, problems, ssl_context=ssl_context, token_provider=token_provider)
@@ -185,7 +185,7 @@ def _read_values(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None],
     return values, custom, problems
 
 
-def _check_codec(values: dict[str, Value | None], problems: list[Problem]) -> None:
+def _check_for_codec_module(values: dict[str, Value | None], problems: list[Problem]) -> None:
     """The producer's own distribution brings no codecs."""
     module = CODEC_MODULES.get(str(values["compression.type"]))
     if module is not None and find_spec(module) is None:

@@ -52,7 +52,7 @@ class BufferMemory:
         self.waiting += 1
 
     def set_waiting_count(self, count: int) -> None:
-        """Sets how many records wait for memory; 0 while the first one tries to take some."""
+        """Sets how many records wait for memory. Above 0 no batch gets any; at 0 the first waiting record can try."""
         self.waiting = count
 
     def clear_queues(self) -> None:

@@ -138,7 +138,7 @@ class SequenceNumbers:
         self.remove_in_flight_batch(batch)
 
     def can_retry(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
-        """Whether to send the batch again after that error; requests a new epoch if nothing else helps."""
+        """Returns whether to send the batch again after that error; requests a new epoch if nothing else helps."""
         key = batch.topic_partition
         entry = self.entry_of(key)
         follows = batch.base_sequence == self._sequence_after(entry.last_acked)

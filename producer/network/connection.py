@@ -30,7 +30,7 @@ from .login import Login
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 MAX_FIRST_RESPONSE_BYTES: Final = 512 * 1024
-"""Of an answer before the connection is open: to ApiVersions, and to the login."""
+"""The largest answer before the connection is open: to ApiVersions, and to the login."""
 READ_BYTES: Final = 64 * 1024
 MAX_OUTGOING_BYTES: Final = 64 * 1024
 """Requests of one pass that are gathered before they are written."""

@@ -34,7 +34,7 @@ class BuiltInPartitioner:
         return self.choice
 
     def count_append(self, choice: StickyPartition, size_bytes: int, view: TopicView, may_leave: bool) -> bool:
-        """Counts what was appended to `choice`; whether that ended it. `may_leave`: the queue's last batch is full."""
+        """Counts bytes for `choice`; returns whether that ended it. `may_leave`: the queue's last batch is full."""
         choice.produced_bytes += size_bytes
         enough = choice.produced_bytes >= self.sticky_bytes and may_leave
         if enough or choice.produced_bytes >= self.most_bytes:

@@ -1,4 +1,4 @@
-"""What has requests of its own for the sender to send, beside Produce and Metadata: producer id, transaction."""
+"""Sources of requests other than Produce and Metadata: producer id, transactions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,26 +30,26 @@ class CallSource:
     fatal: ProducerError | None = None
 
     def prepare(self) -> None:
-        """Looks at what happened since, before the next request and drain."""
+        """Called before each pass: handles what has changed since the last one."""
         raise NotImplementedError
 
     def next_call(self, now_ms: int) -> Call | None:
-        """The request to send now; None: nothing, or one is open."""
+        """Returns the request to send now; None: there is none, or one is open."""
         raise NotImplementedError
 
     def ms_to_next_call(self, now_ms: int) -> int:
-        """How long until there may be one."""
+        """After how many ms `next_call` may have a request."""
         raise NotImplementedError
 
     def begin_call(self, now_ms: int) -> None:
-        """The request of `next_call` is on its way."""
+        """Notes that the request of `next_call` is on its way."""
         raise NotImplementedError
 
     def note_no_ready_node(self, now_ms: int) -> None:
-        """No node for the request of `next_call` takes one now."""
+        """Notes that no node for the request of `next_call` takes one now."""
 
     def note_unsupported_version(self, call: Call) -> None:
-        """No broker speaks a version that the call needs."""
+        """Notes that no broker speaks a version that the call needs."""
         raise NotImplementedError
 
     def refusal(self) -> ProducerError | None:
@@ -61,9 +61,9 @@ class CallSource:
         self.fatal = self.fatal or error
 
     def add_partition(self, topic: str, partition: int) -> None:
-        """A record got into a batch."""
+        """Notes that a record for this partition got into a batch."""
 
     def handle_failed_batch(self, error: ProducerError) -> None:
-        """A batch ended with an error; one of the fatal codes ends the producer."""
+        """Notes that a batch ended with an error; one of the fatal codes ends the producer."""
         if error.code in FATAL_CODES:
             self.fatal = self.fatal or error

@@ -26,7 +26,7 @@ class NetworkClient(Protocol):
     """Connections to brokers by node id; bootstrap servers have ids below 0."""
 
     def ready(self, node_id: int, address: HostPort, now_ms: int) -> bool:
-        """Whether a request can be sent now; begins to connect where there is no connection and the backoff is over."""
+        """Returns whether a request can be sent now; connects if there is no connection and the backoff is over."""
 
     def versions(self, node_id: int) -> VersionRanges:
         """What a connected broker speaks."""

@@ -1,4 +1,4 @@
-"""The frames of a Produce request of one batch and of the answer that it was written: most requests are such.
+"""Frames of the usual Produce request, with one batch, and of its success response.
 
 From one request to the next of a partition only numbers and the records differ. So what the schema writes for the first
 is kept, in two pieces, and the rest is put between:
@@ -25,7 +25,7 @@ from ...protocol.messages.produce import (
 from ...protocol.primitives import Buffer, Piece, write_uvarint
 
 SINCE_VERSION: Final = 5
-"""From here on answers have all the numbers of `BatchAnswer`."""
+"""From this version on answers have all the numbers of `BatchAnswer`."""
 _PRODUCE: Final = ApiKey.PRODUCE
 _SPEC: Final = API[_PRODUCE]
 _START: Final = Struct(">ihhi")
@@ -57,7 +57,7 @@ class ProduceRequestTemplate:
         self._answer, self._between = _answer_layout(version, topic, partition)
 
     def make_message(self, records: Buffer) -> ProduceRequest:
-        """The message that the frame is of."""
+        """The request that `make_frame` encodes, as a message."""
         like, topic, partition = self._request
         part = PartitionProduceData(index=partition, records=records)
         return ProduceRequest(
@@ -76,7 +76,7 @@ class ProduceRequestTemplate:
         return [start + self._before + length, records, *self._after]
 
     def read_answer(self, correlation_id: int, frame: memoryview) -> BatchAnswer | None:
-        """What the answer in the frame tells; None: it is one for the schema."""
+        """The numbers in the answer; None: decode it with the schema."""
         if len(frame) != self._answer.size:
             return None
         answered, head, base_offset, append_time, _, middle, throttle_ms, end = self._answer.unpack_from(frame)

@@ -33,7 +33,7 @@ TELL_NOT_WRITTEN = (
     ErrorCode.MESSAGE_TOO_LARGE,
     ErrorCode.RECORD_LIST_TOO_LARGE,
 )
-"""What a broker answers only to a batch that no earlier try has got written."""
+"""Errors that prove that no earlier attempt wrote the batch."""
 
 
 class PartitionResult(NamedTuple):
@@ -98,11 +98,11 @@ class ProduceResultHandler:
             self._metadata.request_update()
 
     def expire(self, now_ms: int) -> int:
-        """Fails what is past `delivery.timeout.ms`, in flight first since that is older; when the next one will be.
+        """Fails batches past `delivery.timeout.ms`, those in flight first since they are older. Returns at which time
+        to call it again: now, if something failed, since that may free other batches.
 
         Kafka 3.9 fails queued batches first, so callbacks could run out of order when the loop stalled; and it looks
         at batches in the order in which they were sent last, so a retried one could outlive its time behind newer ones.
-        What failed may have held back others: then that is at once.
         """
         if now_ms >= self._nothing_expires_before_ms:
             # A batch that is made from now on has its whole time before it.
@@ -165,7 +165,7 @@ class ProduceResultHandler:
             batch.end(outcome)
 
     def fail_for_fault(self, batch: Batch, fault: Exception) -> None:
-        """Ends a batch that a fault of the producer was met with; whatever else goes wrong it has ended then."""
+        """Ends a batch after a fault of the producer, even if ending it fails as well."""
         where = f"{batch.topic}-{batch.partition}"
         error = ProducerError(f"{batch.count} record(s) for {where} met a fault of the producer: {fault!r}")
         for _ in range(2):

@@ -1,7 +1,8 @@
-"""The loop that sends: metadata when it is due, a producer id when it is missing, then one Produce request per node.
+"""The loop that sends: requests for a producer id and of transactions, Produce requests, and Metadata when it is due.
 
-One pass, `run_once`: lines move up -> id -> nodes ready -> drain -> expire -> send -> metadata. It returns how long
-nothing is to be done unless something happens. It touches no socket and no clock, so tests drive it by hand.
+One pass, `run_once`: waiting records are appended -> calls -> drain and send batches -> expire -> metadata -> flush.
+Batches go by one request per node; while a node takes more, there is another round. The pass returns after how many ms
+the next one is due, if nothing wakes it before. It touches no socket and no clock, so tests drive it by hand.
 Source: Kafka 3.9, Sender.runOnce and sendProducerData.
 """
 
@@ -69,7 +70,7 @@ class Sender:
         self._bootstrap = {-1 - index: address for index, address in enumerate(settings.bootstrap_servers)}
 
     def run_once(self, now_ms: int) -> int:
-        """One pass; how many ms until the next, unless somebody wakes the loop. 0: at once."""
+        """Makes one pass; returns after how many ms the next is due, 0: at once, if nothing wakes the loop before."""
         if self._link.fault is not None:
             self._stop_for_fault(self._link.fault)
             return self._link.flush_and_expire(now_ms)
@@ -84,7 +85,7 @@ class Sender:
         return min([self._run_step(step, now_ms) for step in steps])
 
     def _run_step(self, step: Callable[[int], int], now_ms: int) -> int:
-        """When the step wants to be made again; one that fails keeps no other from being made."""
+        """Makes a step; returns after how many ms to make it again. One that fails keeps no other from being made."""
         try:
             return step(now_ms)
         except Exception as fault:
@@ -105,7 +106,7 @@ class Sender:
     def _expire(self, now_ms: int) -> int:
         return max(0, self._results.expire(now_ms) - now_ms)
 
-    # --- producer id -------------------------------------------------------------------------------------------------
+    # --- producer id, transactions -----------------------------------------------------------------------------------
 
     def _send_calls(self, now_ms: int) -> int:
         call_source = self._call_source
@@ -151,7 +152,7 @@ class Sender:
             self._wake()
 
     def _stop_for_fault(self, fault: ProducerError) -> None:
-        """No broker takes anything, now and later: each record ends with why."""
+        """Fails every record with the fault: from now on no broker takes anything."""
         if self._call_source is not None:
             self._call_source.enter_fatal_error(fault)
         self._abort_all(fault)
@@ -164,13 +165,13 @@ class Sender:
     # --- Produce ------------------------------------------------------------------------------------------------------
 
     def _send_batches(self, now_ms: int) -> int:
-        """Sends while there is something to send and somebody to take it; when there will be, in ms."""
+        """Sends while there are batches and nodes that take them; returns after how many ms to look again."""
         while (wait_ms := self._send_round(now_ms)) < 0:
             pass
         return wait_ms
 
     def _send_round(self, now_ms: int) -> int:
-        """One request to each node that is ready; -1 if one of them takes more, or when to look again."""
+        """Sends a request to each ready node; returns -1 if one takes more, else after how many ms to look again."""
         ready = self._accumulator.ready(self._metadata, now_ms)
         if ready.leaderless:
             for topic in ready.leaderless:
@@ -187,7 +188,7 @@ class Sender:
         return -1 if any(takes_more) else ready.next_check_ms
 
     def _send_to_node(self, node_id: int, batches: list[Batch], now_ms: int) -> bool:
-        """Whether the node takes another request. What of these batches is past its time is not sent any more."""
+        """Returns whether the node takes another request. Batches past `delivery.timeout.ms` are failed, not sent."""
         try:
             self._results.add_in_flight(batches)
             if late := [batch for batch in batches if batch.is_expired(now_ms, self._settings.delivery_timeout_ms)]:

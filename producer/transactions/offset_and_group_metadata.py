@@ -10,7 +10,8 @@ from ..record import ensure_valid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMetadata:
-    """The consumer whose offsets go with the transaction; with generation and member the group fences old ones."""
+    """The consumer whose offsets go with the transaction. If generation and member id are given, the coordinator
+    refuses a member that has been replaced."""
 
     group_id: str
     generation: int = -1

@@ -5,6 +5,7 @@
     AGAIN       any other that is retriable                                 again after retry.backoff.ms
     BUMP        UNKNOWN_PRODUCER_ID, INVALID_PRODUCER_ID_MAPPING            abort and raise the epoch; fatal before 2.5
     ABORT       TRANSACTION_ABORTABLE                                       the transaction can only be aborted
+    REFUSED     InitProducerId: no rights, or TRANSACTION_ABORTABLE         init_transactions may be called again
     FENCED      INVALID_PRODUCER_EPOCH, PRODUCER_FENCED                     fatal: another one has the id
     FATAL       everything else
 
@@ -159,7 +160,7 @@ class InitProducerId(TransactionRequest):
     def __init__(self, coordinator: Coordinator, *, bump: bool, result: AwaitedResult | None = None) -> None:
         super().__init__(coordinator, result)
         self.bump = bump
-        # The last step of an abort, or the first of all.
+        # 4: after EndTxn, to raise the epoch; 1: before anything but FindCoordinator.
         self.order = 4 if bump else 1
 
     def build_request(self, version: int, owner: TransactionalIdentity) -> InitProducerIdRequest:
@@ -282,7 +283,7 @@ class CommitOffsets(TransactionRequest):
                 found.add(code)
                 if code is ErrorCode.NONE:
                     self.left.pop((topic.name, partition.partition_index), None)
-        # What cannot be helped counts more than what may be tried again.
+        # A non-retriable error outranks a retriable one.
         return sorted(found, key=lambda code: _HARMLESS.get(self.verdict_of(code), 0))
 
 

@@ -3,8 +3,8 @@
 One request is open at a time, the lowest `order` first: FindCoordinator, InitProducerId, AddPartitionsToTxn with the
 offsets' requests, EndTxn, and InitProducerId to raise the epoch after an abort. A partition is added before the first
 batch goes to it. EndTxn waits until no batch is open, and is left out when nothing was ever added.
-`state.py` has the states, `requests.py` what answers mean. Source: Kafka 3.9,
-TransactionManager; Produce goes on here while such a request is open, where the one thread of Kafka's Sender waits.
+`state.py` has the states, `requests.py` what answers mean. Source: Kafka 3.9, TransactionManager. Unlike Kafka, whose
+single sender thread waits for such a request, Produce requests go on meanwhile.
 """
 
 from collections.abc import Callable
@@ -41,11 +41,11 @@ BUMP_SINCE = 3
 """The version of InitProducerId from which a coordinator raises an epoch."""
 
 FIRST_ADD_BACKOFF_MS = 20
-"""The end of the transaction before is often a moment away when the first partition of the next one is added."""
+"""The previous transaction often ends moments after the next one adds its first partition: try that again soon."""
 
 
 class Batches(Protocol):
-    """What the transactions need to know of the batches, and have done to them."""
+    """The part of the batches that transactions use."""
 
     def has_open_batches(self) -> bool: ...
     def abort_unsent(self, error: ProducerError) -> None: ...
@@ -86,9 +86,9 @@ class TransactionManager(CallSource):
             self.batches.skip_linger(self.machine.is_completing)
 
     def drop_pending_additions(self) -> None:
-        """Partitions that were not added yet stay out of the transaction, and offsets that were not taken yet.
+        """Drops partitions not yet added, and fails offset commits not yet accepted.
 
-        Kafka 3.9 asks for the offsets again until they are taken, which they never are for a topic that is not there.
+        Kafka 3.9 retries the offsets until they are accepted; for a missing topic that is for ever.
         """
         self._new.clear()
         for request in [request for request in self._queue if isinstance(request, CommitOffsets)]:
@@ -124,11 +124,13 @@ class TransactionManager(CallSource):
     # --- what the sender asks -----------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        if self.fatal is None and self.sequences.find_gap():
+        if self.fatal is None and self.sequences.resolve_and_find_gap():
             text = "records expired after they were sent, so they may be written or not"
             self._enter_error(ProducerError(f"{text}: the transaction has to be aborted"))
 
     def next_call(self, now_ms: int) -> Call | None:
+        """Same as that of `CallSource`. It also fails batches not yet sent after an error or in an abort, and enqueues
+        AddPartitions for the partitions that records have gone to since."""
         self._head = None
         if self.machine.state in (TransactionManagerState.ABORTABLE_ERROR, TransactionManagerState.ABORTING):
             self.abort_unsent(self.machine.error)
@@ -167,7 +169,8 @@ class TransactionManager(CallSource):
         self._queue.remove(self._head)
 
     def note_no_ready_node(self, now_ms: int) -> None:
-        """The node that the request is for takes none: after a while somebody else may coordinate."""
+        """Notes that the coordinator's node takes no request now. Once that has lasted `reconnect_backoff_max_ms`, the
+        coordinator is looked up again."""
         request = self._head
         if request is None or request.coordinator is None:
             return
@@ -200,7 +203,8 @@ class TransactionManager(CallSource):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _next_request(self) -> TransactionRequest | None:
-        """The first that may go; those on the way to it that are of no use any more are ended."""
+        """Returns the next request to send. Completes or fails those before it that no longer apply, and enqueues
+        FindCoordinator where a coordinator is not known."""
         while self._queue:
             request = min(self._queue, key=_order)
             if isinstance(request, EndTxn) and self.batches.has_open_batches():
@@ -305,7 +309,7 @@ class TransactionManager(CallSource):
         request.result.succeed()
 
     def _complete(self) -> None:
-        """The transaction is over, or the producer has its id."""
+        """Ends a transaction or an initialization. The producer is ready then, or has to raise its epoch first."""
         self.sequences.partitions.clear()
         self._new.clear()
         self._adding.clear()
@@ -313,7 +317,8 @@ class TransactionManager(CallSource):
         self.transition_to(TransactionManagerState.INITIALIZING if self.bump_wanted else TransactionManagerState.READY)
 
     def _enter_error(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
-        """The transaction can only be aborted; with a new epoch, where that is needed. Fatal without one."""
+        """Only an abort is possible now; `bump`: the epoch is raised after it. `needs_bump`: the error is fatal if the
+        coordinator cannot raise the epoch."""
         if needs_bump and not self._can_bump:
             self.enter_fatal_error(error)
             return

@@ -31,15 +31,16 @@ class OpenBatches:
             self._results.fail(batch, error)
 
     def skip_linger(self, on: bool) -> None:
-        """Nothing lingers while a transaction ends."""
+        """Has batches not linger while a transaction ends. `on`: from now on, else no longer."""
         self._accumulator.flushes += 1 if on else -1
 
 
 class TransactionMethods:
     """What `Producer` inherits; without `transactional.id` every call raises WrongState.
 
-    Each coroutine waits for `max.block.ms` at most, then raises Timeout: call it again, before any other. After an
-    error within a transaction call `abort_transaction`, unless the error is fatal for the producer.
+    Each coroutine waits for `max.block.ms` at most, then raises Timeout and goes on in the background: call it again,
+    before any other, but not `send_offsets_to_transaction`, which would send the offsets a second time. After an error
+    within a transaction call `abort_transaction`, unless the error is fatal for the producer.
     """
 
     meters: ProducerMetrics

@@ -1,11 +1,12 @@
 """Sequence numbers of a transactional producer: as `accumulator/sequence_numbers.py`, but the epoch is raised by the
 coordinator alone.
 
-    a partition not yet in the transaction         nothing is sent to it
-    OUT_OF_ORDER_SEQUENCE_NUMBER on the next one   fails, so that the transaction must be aborted
-    UNKNOWN_PRODUCER_ID                            counts from 0 again if all that was acknowledged is deleted
-    a batch is refused for good                    later batches move up
-    an expired batch leaves a gap                  the transaction must be aborted, and the epoch raised
+    a partition not yet in the transaction   nothing is sent to it
+    OUT_OF_ORDER_SEQUENCE_NUMBER             for the batch right after the last acknowledged one: fails, so that the
+                                             transaction must be aborted
+    UNKNOWN_PRODUCER_ID                      counts from 0 again if all that was acknowledged is deleted
+    a batch is refused for good              later batches move up
+    an expired batch leaves a gap            the transaction must be aborted, and the epoch raised
 
 Source: Kafka 3.9, TransactionManager.canRetry, handleFailedBatch, maybeResolveSequences.
 """
@@ -19,7 +20,7 @@ NO_OFFSET = -1
 
 
 class TransactionalSequences(SequenceNumbers):
-    """`partitions`: those that the transaction has; only batches for them may go."""
+    """`partitions`: those of the transaction; only batches for them may be sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +39,7 @@ class TransactionalSequences(SequenceNumbers):
 
     def acknowledge(self, batch: Batch, base_offset: int = NO_OFFSET) -> None:
         if (batch.producer_id, batch.producer_epoch) != (self.identity.producer_id, self.identity.epoch):
-            # A late answer to one that expired before the epoch was raised says nothing about the numbers of now.
+            # This batch has an older epoch; its late answer does not apply to the current sequence numbers.
             self.remove_in_flight_batch(batch)
             return
         if base_offset != NO_OFFSET:
@@ -52,7 +53,7 @@ class TransactionalSequences(SequenceNumbers):
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             follows = batch.base_sequence == self._sequence_after(self.entry_of(batch.topic_partition).last_acked)
             waits = batch.sequence_was_reset or not follows
-            # Kafka 3.9 sends one that was overtaken again until it expires.
+            # Kafka 3.9 keeps resending an overtaken batch until it expires.
             return batch.topic_partition not in self.unresolved and waits and not self._was_overtaken(batch)
         return code.retriable
 
@@ -83,8 +84,9 @@ class TransactionalSequences(SequenceNumbers):
                 lower = (batch.base_sequence - lost.count) & MAX_INT32
                 batch.set_producer_state(batch.producer_id, batch.producer_epoch, lower)
 
-    def find_gap(self) -> bool:
-        """Whether an expired batch left a gap that no answer can close any more. Releases partitions without one."""
+    def resolve_and_find_gap(self) -> bool:
+        """Forgets unresolved partitions with nothing in flight; returns whether an expired batch left a gap in one of
+        them, which no answer can close any more."""
         found = False
         for key in list(self.unresolved):
             entry = self.entry_of(key)

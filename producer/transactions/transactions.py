@@ -4,7 +4,8 @@
         producer.send("out", b"value")
         await producer.send_offsets_to_transaction({("in", 0): 42}, GroupMetadata(group_id="copier"))
 
-Calls wait for `max.block.ms`. One that took longer goes on, and the same call has to be made again before any other.
+Calls wait `max.block.ms` at most. A call that times out goes on in the background; init, commit and abort must be
+called again before any other. `send_offsets` need not be: a repeat sends the offsets a second time.
 Source: Kafka 3.9, KafkaProducer and TransactionManager.handleCachedTransactionRequestResult.
 """
 
