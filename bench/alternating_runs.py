@@ -31,17 +31,17 @@ from .servers.virtual_network import open_network
 
 MEGABYTE = 1e6
 SHORTEST_CPU_S = 0.01
-"""A tick of the kernel's CPU clock: less than that was not measured."""
+"""A tick of the kernel's CPU clock; a shorter CPU time cannot be told from zero."""
 ShowProgress = Callable[[str], None]
 """Is called with what is being done, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How a contest runs. A JVM has compiled what it runs after some seconds; Python is as it is.
+    """How a contest runs. A JVM needs a longer warm-up than Python, so that its code is compiled.
 
-    `broker` and `metrics`, addresses, name a stepdown that runs already; "": one is started. `certificates`: a folder
-    of them, for loads over TLS. Samples that follow each other sooner than `samples_every_s` are taken, but not noted.
+    `broker` and `metrics`: addresses of a running stepdown; "" starts one. `certificates`: a folder of them, for loads
+    over TLS. Samples that follow each other sooner than `samples_every_s` are taken, but not noted.
     """
 
     peer: str = "none"
@@ -95,7 +95,7 @@ def case_with_security(case: Mapping[str, Value], terms: Terms) -> Mapping[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
-    """CPU seconds of the server, what each plan got, and how late the server's loop was, None of Kafka."""
+    """CPU seconds of the server, what each plan got, how late its loop was. `loop_p99_ms` is None for Kafka."""
 
     cpu_seconds: float
     results: Sequence[LoadResult]
@@ -115,10 +115,10 @@ class MeasuredRun:
             "p99_ms": 1000 * quantile(latencies, 0.99),
             "seconds": seconds,
         }
-        return values | self.cpu_shares(seconds)
+        return values | self.cpu_shares_and_loop_delay(seconds)
 
-    def cpu_shares(self, seconds: float) -> dict[str, float]:
-        """How busy server and load were."""
+    def cpu_shares_and_loop_delay(self, seconds: float) -> dict[str, float]:
+        """CPU seconds per second of server and load, and how late the server's loop was, where that is known."""
         values = {
             "server_cpu": self.cpu_seconds / seconds,
             "load_cpu": sum(result.cpu_seconds for result in self.results) / seconds,
@@ -127,7 +127,7 @@ class MeasuredRun:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value that `share` of an ordered sequence stays within; 0 of nothing."""
+    """The `share` quantile of sorted values; 0 if there are none."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 

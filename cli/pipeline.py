@@ -10,7 +10,7 @@ pipeline = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @pipeline.command(name="pipeline", cls=SelfParsingCommand, add_help_option=False, context_settings=TAKES_ALL)
-def pipeline_command(context: typer.Context) -> None:
+def run_pipeline_process(context: typer.Context) -> None:
     """Read, count, convert and archive Kafka segments with Spark."""
     from ..pipeline.process import run_process
 

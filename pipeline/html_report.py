@@ -18,9 +18,9 @@ th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}.ab
 .side{display:flex;flex-wrap:wrap;gap:0 2rem;align-items:flex-start}
 .side table{flex:1 1 26rem;min-width:0;font-size:.875rem}"""
 MAX_ROWS = 300
-"""Of a table; a page of thousands is not looked at."""
+"""The most rows of a table; nobody looks at a page of thousands."""
 BESIDE_COLUMNS = 8
-"""Of a table beside its picture; below it there is more room."""
+"""The most columns of a table beside its picture; below it there is more room."""
 _WHOLE_ABOVE = 100
 
 

@@ -123,7 +123,8 @@ def end_processes(processes: set[int]) -> None:
 
 
 def _open_process_descriptors(processes: set[int]) -> list[int]:
-    """Of those that run, whatever process has such a number later; readable when they have ended."""
+    """Opens a descriptor of each process that runs. It stays that process's, whatever process has such a number later,
+    and is readable when it has ended."""
     found = []
     for process in processes:
         with suppress(ProcessLookupError):

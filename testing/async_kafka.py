@@ -134,7 +134,7 @@ class AsyncKafka(NameSuggestions):
         return await run_within(timeout, write, f"producing to {topic}", self._why_silent)
 
     async def _choose_partition(self, topic: str, partition: int | None, key: bytes | None) -> int:
-        """Of a topic that is created where it is missing. Raises: ValueError for a partition that it does not have."""
+        """The partition to write to; creates a missing topic. Raises: ValueError for a partition that it lacks."""
         partitions = await self._find_or_create_partitions(topic)
         if partition is None:
             partition = 0 if key is None else partition_for_key(key, len(partitions))

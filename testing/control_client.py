@@ -16,9 +16,9 @@ from .blocking_front import BlockingFront
 from .loop_thread import run_in
 
 LOOK_S = 5.0
-"""For what is there already, in addition to the time that the control was asked to wait for something."""
+"""The timeout of requests for what is there already, beyond the time that the control was asked to wait."""
 TIMEOUT_S = 60.0
-"""For what takes time, such as a move of the clock."""
+"""The timeout of what takes time, such as a move of the clock."""
 READ_BYTES = 1 << 16
 CLOSED = "the connection was closed instead of an answer; it may be the port of Kafka's clients"
 NO_ANSWER = "there was no answer in {:g} s; it may not be a control port, or what has it is suspended"

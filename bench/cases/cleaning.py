@@ -85,7 +85,7 @@ class CleaningTest:
                 yield [(b"%012d" % (number * stride % self.keys), value) for number in numbers]
 
     def is_last(self, value: bytes) -> bool:
-        """Whether a key's last value is this one: all keys have the same."""
+        """Whether this is the last value written; it is the same for all keys."""
         return len(value) == max(_UPDATE.size, self.value_bytes) and _UPDATE.unpack_from(value)[0] == self.updates - 1
 
     def describe_case(self) -> dict[str, Value]:
@@ -186,7 +186,7 @@ def _measure_cleaning(
     peak, cpu = server.usage.peak_rss_bytes(), server.usage.cpu_seconds() - cpu
     seconds = monotonic() - began
     quiet += _measure_produce_latencies(server, load, terms.seconds)
-    # The last window is quiet towards its end.
+    # Cleaning ends within the last window, so it is partly quiet.
     during = [latency for window in (windows[:-1] or windows) for latency in window]
     values = {f"quiet_{name}": value for name, value in _latency_quantiles(quiet).items()}
     values |= {f"cleaning_{name}": value for name, value in _latency_quantiles(during).items()}

@@ -87,7 +87,7 @@ class Readers:
 
     @classmethod
     def of(cls, version: int, count: int, stalling_share: float) -> "Readers":
-        """One reader reads; of more, a share stalls, rounded down."""
+        """`stalling_share` of the readers stall, rounded down; a single reader never does."""
         return cls(version=version, count=count, stalling=int(count * stalling_share) if count > 1 else 0)
 
 
@@ -103,7 +103,7 @@ def run_memory(
 ) -> list[Result]:
     """Idle and peak of each server for all `readers`, `terms.rounds` times; a server that dies is started again.
 
-    Tests are written one after the other, over each other; what they fetch at most has to be the same.
+    Each test overwrites the data of the one before; all must have the same fetch limits.
     """
     settings = SETTINGS | {"fetch.max.bytes": str(max(test.fetch_bytes for test in tests))}
     with LoadProcess() as load, start_contenders(folder, maven, terms, settings, heap) as servers:

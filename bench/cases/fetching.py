@@ -176,7 +176,7 @@ def request_for(case: FetchCase, filling: Filling) -> FetchRequest:
 
 
 def reading(address: str, case: FetchCase, filling: Filling, seconds: float) -> LoadPlan:
-    """The readers of one case, for so long."""
+    """The plan of reading for `seconds`, by the readers of one case."""
     connection = ConnectionRequests(requests=(frame_of(request_for(case, filling), case.version),))
     asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
     return LoadPlan(address=address, connections=(connection,) * case.readers, asking=asking, seconds=seconds)

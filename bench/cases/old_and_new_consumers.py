@@ -102,7 +102,7 @@ def _measure(
         **_latencies("produce", written),
         **_latencies("fetch", read),
         "converted_mb_per_s": converted.received_bytes / MEGABYTE / converted.seconds if old_readers else 0.0,
-        **measured.cpu_shares(seconds),
+        **measured.cpu_shares_and_loop_delay(seconds),
     }
 
 

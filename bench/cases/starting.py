@@ -2,7 +2,8 @@
 
 Measured after a clean stop, over directories of ever more partitions, with one record each or empty: from the start of
 the process until it has said that it listens (Kafka: until it answers a Metadata request, asked every 20 ms), its CPU
-seconds until then, and its RSS a second later. What a partition takes is the growth of that since the fewest.
+seconds until then, and its RSS a second later. A partition takes the
+growth of RSS since the directory with the fewest, divided by the partitions added.
 """
 
 from collections.abc import Sequence

@@ -168,7 +168,7 @@ class _LoadConnection:
             self._take_answers(done)
 
     def _count_answers(self, end: int) -> int:
-        """How many answers end in the first `end` bytes of the buffer; what is left of a head is carried over."""
+        """How many answers end in the first `end` bytes of the buffer; an incomplete head at the end is kept."""
         buffer, error_at = self.runner.buffer, self.load.error_at
         at = done = 0
         while True:
@@ -237,7 +237,7 @@ def _connect(address: str, tls: ssl.SSLContext | None) -> socket.socket:
 
 
 def _receive_session_tickets(sock: socket.socket) -> None:
-    """Has an answer come, and with it the tickets of TLS 1.3, which would wake a connection for nothing."""
+    """Asks for ApiVersions so that TLS 1.3 tickets arrive now; later they would wake the connection for nothing."""
     sock.sendall(frame_of(ApiVersionsRequest(), 0))
     left = _SIZE.unpack(_receive(sock, _SIZE.size))[0]
     _receive(sock, left)

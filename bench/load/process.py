@@ -21,8 +21,8 @@ class LoadProcess:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs,), daemon=True)
-        # ^C in a terminal comes to the child, too, and is for its parent, which closes the pipe then. The child has the
-        # mask before it runs a line. The tracker, which would begin with it, unblocks the signal.
+        # ^C in a terminal reaches the child, too, which must ignore it: its parent closes the pipe then. So SIGINT is
+        # blocked before the child starts. The resource tracker is started first, since starting it unblocks SIGINT.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:

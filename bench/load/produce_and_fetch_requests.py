@@ -22,7 +22,7 @@ from .load_plan import Asking, ConnectionRequests, LoadPlan
 from .values import ValueKind, make_values
 
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
-"""Magic to the newest Produce version that Kafka 1.1 and 3.9 both take it in."""
+"""By magic: the newest Produce version in which both Kafka 1.1 and 3.9 accept it."""
 ZSTD_VERSION = 7
 BATCH_BYTES = 16_000
 DIFFERENT_BYTES = 2 << 20
@@ -90,7 +90,7 @@ class ProduceRequests:
         )
 
     def plan(self, address: str, topic: str, filling: Filling, seconds: float) -> LoadPlan:
-        """Writes for so long."""
+        """The plan of writing for `seconds`."""
         client = f"produce-v{filling.produce_version}"
         asking = Asking(kind="produce", client=client, partitions=self.request_partitions)
         return LoadPlan(

@@ -68,7 +68,7 @@ def _json(chance: random.Random, number: int) -> bytes:
 
 
 def _text(chance: random.Random, number: int) -> bytes:
-    # Words of a language are not used alike: the n-th most frequent one n times as seldom as the first.
+    # Words are used unequally, roughly as in a language (Zipf): their weights fall as 1 / (rank + 3).
     words = chance.choices(WORDS, weights=[1 / (rank + 3) for rank in range(len(WORDS))], k=12)
     return " ".join(words).capitalize().encode() + b". "
 

@@ -50,7 +50,7 @@ async def refused_s(client: RawClient, token: bytes) -> float:
 
 
 async def medians_s(port: int, mechanism: str, tries: int) -> tuple[float, float]:
-    """Of the user who exists, and of those who do not."""
+    """Median seconds of a refused login: for the user who exists, and for those who do not."""
     known, unknown = [], []
     for number in range(tries):
         known.append(await try_s(port, mechanism, USER))

@@ -111,7 +111,7 @@ async def measure_phases(
     return phases
 
 
-async def compare(address: str, asked: argparse.Namespace) -> dict[str, list[Phase]]:
+async def compare_estimate_with_fixed_ratio(address: str, asked: argparse.Namespace) -> dict[str, list[Phase]]:
     found = {
         "estimate": await measure_phases(address, RecordingCompressionRatios(), asked),
         "assume 1.0": await measure_phases(address, RecordingCompressionRatios(fixed=True), asked),
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--records", type=int, default=20_000)
     parser.add_argument("--codec", choices=["gzip", "snappy", "lz4", "zstd"], default="lz4")
     asked = parser.parse_args(arguments)
-    asyncio.run(compare(asked.address, asked))
+    asyncio.run(compare_estimate_with_fixed_ratio(asked.address, asked))
 
 
 if __name__ == "__main__":

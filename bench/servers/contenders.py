@@ -15,7 +15,7 @@ PEERS = ("none", "kafka:3.9.1", "kafka:1.1.1")
 
 
 class Contender(Protocol):
-    """A broker in a process of its own. `address` may change with each start; `http` "": it has no /metrics.
+    """A broker in a process of its own. `address` may change with each start; `http` is "" where it has no /metrics.
 
     `tls`: a listener that it has beside that.
     """

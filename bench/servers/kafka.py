@@ -175,7 +175,7 @@ class KafkaServer(Restartable):
         return False
 
     def _is_in_own_metadata(self, connection: Connection) -> bool:
-        """Whether the one broker is in its own metadata; asked in version 1, where no topics are no topics."""
+        """Whether the one broker is in its own metadata. Asks by v1, in which an empty list means none (v0: all)."""
         return bool(connection.call(MetadataRequest(topics=()), 1).brokers)
 
 

@@ -29,7 +29,8 @@ def free_port() -> int:
 
 @cache
 def _own_ports() -> Iterator[int]:
-    """This process's part of the ports, one after the other; the kernel frees its mark when the process ends."""
+    """Reserves a range of ports for this process, and yields them in turn without end. The mark of a range is an
+    abstract Unix socket, which the kernel frees when the process ends."""
     for first in PORTS[::PORTS_A_PROCESS]:
         mark = socket.socket(socket.AF_UNIX)
         try:

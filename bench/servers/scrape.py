@@ -28,7 +28,7 @@ LOOP_DELAY = "stepdown_event_loop_delay_seconds"
 
 
 class HasMetrics(Protocol):
-    """`http` "": it has no /metrics."""
+    """`http` is "" where the server has no /metrics."""
 
     http: str
 
@@ -71,7 +71,7 @@ class Histogram:
 
     @classmethod
     def of(cls, shown: Mapping[str, float], name: str) -> "Histogram":
-        """Of what a scrape shows, the histogram of this name; without labels of its own."""
+        """The histogram of this name, which has no labels of its own, in what a scrape shows."""
         head = f'{name}_bucket{{le="'
         found = {float(key[len(head) : -2]): value for key, value in shown.items() if key.startswith(head)}
         return cls(counts=dict(sorted(found.items())))
@@ -81,7 +81,8 @@ class Histogram:
         return Histogram(counts={bound: count - before.counts.get(bound, 0) for bound, count in self.counts.items()})
 
     def quantile(self, share: float) -> float:
-        """As Prometheus' histogram_quantile: even in a bucket; the largest finite bound beyond it; 0 of nothing."""
+        """As Prometheus' histogram_quantile: even in a bucket; the largest finite bound beyond it; 0 if there
+        are no observations."""
         wanted = share * max(self.counts.values(), default=0.0)
         low = below = 0.0
         for bound, count in self.counts.items():
@@ -136,7 +137,7 @@ class ScrapedUsage:
 
 
 class UsageWatch:
-    """Samples a server from a thread until it is closed, or the server has gone. `http` "": it has no /metrics."""
+    """Samples a server from a thread until closed, or the server has gone. `http` is "" where it has no /metrics."""
 
     def __init__(self, usage: Usage, http: str = "") -> None:
         self.moments: list[UsageSample] = []

@@ -25,7 +25,7 @@ COLUMNS = ("client id", "address", "principal", "software", "requests", "Kafka 4
 STDIN = Path("-")
 MOST_NAMES = 5
 PIPE_COLUMNS = 160
-"""Of the table where it is not on a terminal: reasons are long. What other programs read is `--csv` and `--json`."""
+"""The table's width where it is not on a terminal: reasons are long. Other programs read `--csv` and `--json`."""
 
 
 @clients.command()

@@ -61,7 +61,7 @@ def delete_records_command(
             for leader, found in led.items()
             for row in _delete(client, leader, [each for each in found if each[1] in wanted], offset)
         ]
-        failed = [row | {"why": _describe_range(client, row)} for row in rows if row["error"]]
+        failed = [row | {"why": _explain_out_of_range(client, row)} for row in rows if row["error"]]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     else:
@@ -78,7 +78,7 @@ def _describe_deletion(first: Mapping[TopicPartition, int], row: dict[str, Any])
     return f"{deleted}, it begins at {now}"
 
 
-def _describe_range(client: CommandClient, row: dict[str, Any]) -> str:
+def _explain_out_of_range(client: CommandClient, row: dict[str, Any]) -> str:
     """Returns a sentence with the range of the partition if the error is OFFSET_OUT_OF_RANGE, else ""."""
     from ...client.operations.offsets import EARLIEST, LATEST
 

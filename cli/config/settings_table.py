@@ -56,7 +56,7 @@ def keys_of(table: Mapping[str, Key], status: Status) -> list[Key]:
 
 
 def when_changeable(key: Key) -> str:
-    """Returns "no", "per broker" or "cluster": whether and for whom the value can change at run time."""
+    """Returns for whom the value can change at run time: "no", "per broker" or "cluster"."""
     return {"read-only": "no", "per-broker": "per broker", "cluster-wide": "cluster"}[key.change.value]
 
 

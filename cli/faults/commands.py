@@ -153,8 +153,8 @@ def do_command(
     _print_json(_ask_control_port(control, token, "POST", action, parse_fields(fields or ())))
 
 
-@clock.command()
-def pause(control: Control = LOCAL, token: Token = "") -> None:
+@clock.command(name="pause")
+def pause_clock(control: Control = LOCAL, token: Token = "") -> None:
     """Stop the clock."""
     _print_json(_ask_control_port(control, token, "POST", "clock/pause"))
 

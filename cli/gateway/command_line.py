@@ -45,7 +45,7 @@ Options win over environment variables (STEPDOWN_GATEWAY_FIRST_PORT for first.po
 docs/gateway.md lists the settings."""
 
 KEPT_BYTES = 8 << 20
-"""Of freed memory: the page faults of fresh buffers take a third of the CPU of a translated fetch."""
+"""Freed memory that a process keeps: page faults of fresh buffers take a third of the CPU of a translated fetch."""
 
 LENT = (
     "authentication=%s: whoever reaches %s has the rights of the gateway's %s; set security.protocol, ssl.client.auth "

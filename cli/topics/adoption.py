@@ -40,7 +40,7 @@ class TopicPlace(Protocol):
     def topics(self) -> Mapping[str, KnownTopic]: ...
 
     def log_config_of(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
-        """What the logs of a topic with these settings would act on."""
+        """The configuration that the logs of a topic with these settings would have."""
 
     def local_folders(self, topic: str) -> Sequence[str]:
         """Returns the folders of its partitions that can be read on this machine."""

@@ -129,7 +129,7 @@ def find_new_offsets(
     found: dict[TopicPartition, NewOffsets] = {}
     for log in logs:
         for loss in find_lost_log_or_tail(files, log):
-            _report_loss(archive, str(loss))
+            _raise_or_print_loss(archive, str(loss))
         if not log.segments:
             continue
         topic_id = _find_topic_id(files, log)
@@ -164,12 +164,12 @@ def _first_new_offset(
         f"{name}: archived up to offset {position.offset}, the log now has {log.start_offset} to {end}:"
         " what was between is gone"
     )
-    _report_loss(archive, lost)
+    _raise_or_print_loss(archive, lost)
     return max(log.start_offset, min(position.offset, end))
 
 
-def _report_loss(archive: LogArchive, lost: str) -> None:
-    """Raises: DataLoss."""
+def _raise_or_print_loss(archive: LogArchive, lost: str) -> None:
+    """Raises: DataLoss, unless the archive goes on after losses."""
     if archive.lost_is_failure:
         raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
     print_to_stderr(lost)
@@ -208,7 +208,7 @@ def _make_tasks(
     for key, new in sorted(state.writing.items()):
         log = by_name.get(key)
         if log is None or log.start_offset > new.first:
-            _report_loss(
+            _raise_or_print_loss(
                 archive, f"{key[0]}-{key[1]}: offsets {new.first} to {new.end - 1} were to be archived, and are gone"
             )
         if log is None:
@@ -229,7 +229,7 @@ def _make_tasks(
     for warning in planner.warnings:
         print_to_stderr(warning)
     for loss in planner.losses:
-        _report_loss(archive, str(loss))
+        _raise_or_print_loss(archive, str(loss))
 
 
 def _group_splits(splits: Iterator[Split], most_bytes: int) -> Iterator[tuple[Split, ...]]:

@@ -32,7 +32,7 @@ MANIFEST = ".rsm-manifest"
 INDEXES = ".indexes"
 MAX_MANIFEST_BYTES = 64 << 20
 MAX_CHUNKS = 1 << 22
-"""Of 1 KiB, a segment of 4 GiB."""
+"""A segment of 4 GiB in chunks of 1 KiB."""
 MAX_SIZES_BYTES = 10 << 20  # as the plugin
 
 _DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<topic_id>[A-Za-z0-9_-]{22})")

@@ -29,7 +29,7 @@ class CheckpointedOffsets:
 
     @classmethod
     def read(cls, files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry]) -> "CheckpointedOffsets":
-        """Of the directory `path`, which has these entries. Raises: DiskFault."""
+        """Reads the files of the directory `path`, which has these entries. Raises: DiskFault."""
         return cls(
             starts=read_checkpoint(files, path, LOG_STARTS),
             flushed=read_checkpoint(files, path, RECOVERY_POINTS),

@@ -132,7 +132,7 @@ class ObjectFiles:
             obstore.put(self._store, self._key(path), Path(file))
 
     def remove(self, path: str) -> bool:
-        """Whether there was an object to remove."""
+        """Returns whether there was an object to remove."""
         import obstore
 
         if not self.exists(path):

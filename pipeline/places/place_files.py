@@ -141,7 +141,7 @@ class PlaceFiles:
         self.files_for(path).replace(path, data)
 
     def remove(self, path: str) -> bool:
-        """Whether there was such a file. Raises: DiskFault."""
+        """Returns whether there was such a file. Raises: DiskFault."""
         return self.files_for(path).remove(path)
 
     def make_directory(self, path: str) -> None:

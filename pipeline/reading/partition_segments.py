@@ -27,5 +27,5 @@ class PartitionSegments:
     named_by: str | None = None
 
     @property
-    def size_bytes(self) -> int:
+    def bytes_to_read(self) -> int:
         return sum(segment.bytes_to_read for segment in self.segments)

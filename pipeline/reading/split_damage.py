@@ -171,7 +171,7 @@ class SplitDamageCheck:
         )
 
     def _first_offset_after_split(self) -> int | None:
-        """The first offset of the batch after the split, None where there is none; its own split reports damage."""
+        """The first offset of the batch after the split; None without one, or if it is damaged (its split says so)."""
         split = self._split
         head = self._file.read(RECORD_BATCH_OVERHEAD, split.end)
         if len(head) < HEADER_SIZE_UP_TO_MAGIC:

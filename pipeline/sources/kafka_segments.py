@@ -110,7 +110,7 @@ class KafkaSegments(DataSource):
         return reader(options, schema, value_decoding(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        # Of no use to the tasks that read.
+        # Imported here, since tasks that read have no use for it.
         from .segments_writer import SegmentsWriter, check_written_columns, write_options
 
         check_written_columns(schema, COLUMNS | {"headers": HEADERS})

@@ -32,7 +32,7 @@ BATCH_OPTIONS = (
     *("path", "tieredPath", "subscribe", "subscribePattern", "assign", "kafka.isolation.level", "isolation.level"),
     *("maxPartitionBytes", "minPartitions", "skipCorrupt", "failOnDataLoss", "includeDamage"),
 )
-"""Of `kafka-batches`."""
+"""The options of `kafka-batches`."""
 OPTIONS = (
     *BATCH_OPTIONS,
     *BOUND_OPTIONS,
@@ -40,7 +40,7 @@ OPTIONS = (
     *("minOffsetsPerTrigger", "maxOffsetsPerTrigger", "maxTriggerDelay"),
     *VALUE_OPTIONS,
 )
-"""Of `kafka-segments`, reading."""
+"""The options of `kafka-segments` for reading."""
 MOST_ALONE = 1000
 """Up to this number each split is a task; of more, small ones share one: a task costs more than a small segment."""
 _OF_BROKERS = ("kafka.", "kafkaconsumer.", "fetchoffset.", "groupidprefix")
@@ -140,7 +140,7 @@ class ReadOptions:
 
     def task_bytes(self, logs: Iterable[PartitionSegments]) -> int:
         """How large a task is: `maxPartitionBytes`, or less where `minPartitions` asks for more tasks."""
-        total = sum(log.size_bytes for log in logs) if self.min_partitions > 1 else 0
+        total = sum(log.bytes_to_read for log in logs) if self.min_partitions > 1 else 0
         return min(self.max_partition_bytes, total // self.min_partitions or self.max_partition_bytes)
 
     @property

@@ -93,7 +93,8 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return limit_ends(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
 
     def _waits_for_more(self, begin: Offsets, ends: Offsets) -> bool:
-        """Whether there is less than `minOffsetsPerTrigger`, and the last micro-batch was not too long ago."""
+        """Returns whether less than `minOffsetsPerTrigger` is there, and the last micro-batch was not too long ago;
+        else notes that one begins now."""
         least = self._options.min_offsets_per_trigger
         if least is None or self._target is not None:
             return False

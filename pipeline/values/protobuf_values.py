@@ -33,7 +33,7 @@ class ProtobufValues:
         self._has_path = has_path
         self._classes: dict[tuple[int, ...], Any] = {}
         try:
-            last = _add_schema(self._pool, schema, is_set=message is not None)
+            last = _add_schema(self._pool, schema, is_descriptor_set=message is not None)
             self._file = self._pool.FindFileByName(last)
             self._one = None if message is None else self._class_of(self._pool.FindMessageTypeByName(message))
         except KeyError as missing_name:
@@ -70,11 +70,12 @@ class ProtobufValues:
         return found
 
 
-def _add_schema(pool: Any, schema: Schema, *, is_set: bool) -> str:
-    """Add the files of the schema to the pool; the name of the last."""
+def _add_schema(pool: Any, schema: Schema, *, is_descriptor_set: bool) -> str:
+    """Add the files of the schema to the pool; returns the name of the last. `is_descriptor_set`: its definition is a
+    FileDescriptorSet, else one file."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-    if is_set:
+    if is_descriptor_set:
         files: Iterable[Any] = FileDescriptorSet.FromString(b64decode(schema.definition)).file
         for file in files:
             _add_file(pool, file)

@@ -174,7 +174,7 @@ async def _expect_records(simulation: Simulation, topics: Mapping[str, list[str]
         simulation.add_line(f"{topic} holds {', '.join(found) or 'nothing'}")
 
 
-async def _expect_record_counts(simulation: Simulation, topics: Mapping[str, Mapping[int, str]]) -> None:
+async def _expect_record_limits(simulation: Simulation, topics: Mapping[str, Mapping[int, str]]) -> None:
     for topic, limits in topics.items():
         partitions = [record.partition for record in await simulation.kafka.records(topic)]
         found = {each: partitions.count(each) for each in sorted(set(partitions))}
@@ -226,7 +226,7 @@ EXPECTATIONS: Mapping[str, Step] = {
     "pending": _expect_pending,
     "failed": _expect_failures,
     "records": _expect_records,
-    "shares": _expect_record_counts,
+    "shares": _expect_record_limits,
     "assigned": _expect_assignments,
     "generations": _expect_generations,
     "groups": _expect_group_states,
