@@ -50,7 +50,10 @@ class Services(Core):
         with self.abandon_on_failure():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted.append(self.metrics.forget_topics)
-            self._acls = self._make_authorizer()
+            self._acls: Acls | None = None
+            if settings.authorizer_class_name:
+                self.authorizer = self._make_authorizer()
+                self._acls = Acls(self.topics.store, self.topics.notify_client_change)
             self.topics.on_clients.append(self._apply_quotas_and_acls)
             self._apply_quotas_and_acls()
             self.scram_credentials = ScramCredentials(lambda: self.topics.store)
@@ -61,15 +64,11 @@ class Services(Core):
         """Returns another broker of the cluster by its id; None where it cannot be reached."""
         self.maintenance = LogMaintenance(self)
 
-    def _make_authorizer(self) -> Acls | None:
-        """Sets the authorizer and returns its ACLs; None where the settings name no authorizer."""
-        if not self.settings.authorizer_class_name:
-            return None
-        self.authorizer = Authorizer(
+    def _make_authorizer(self) -> Authorizer:
+        return Authorizer(
             self.settings.super_users,
             allows_without_acls=self.settings.allow_everyone_if_no_acl_found,
         )
-        return Acls(self.topics.store, self.topics.notify_client_change)
 
     def _apply_quotas_and_acls(self) -> None:
         """Puts the stored quotas and ACLs into force."""

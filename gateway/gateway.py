@@ -18,7 +18,7 @@ from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.address_budget import AddressBudget
-from ..network.admission.password_tries import PasswordTries
+from ..network.admission.password_delays import PasswordDelays
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, make_unread_answers_budget
 from ..network.answerer import Answerer, CloseConnection
 from ..network.clients.client_report import ClientReport
@@ -413,8 +413,8 @@ class Gateway:
     def _make_page_access(self) -> PageAccess:
         network = self.settings.network
         delay_ms = network.connection_failed_authentication_delay_ms
-        tries = PasswordTries(self.clock, delay_ms, self.metrics.failed_authentications, self._shared.lines)
-        return PageAccess(network.stepdown_page_password or "", tries)
+        delays = PasswordDelays(self.clock, delay_ms, self.metrics.failed_authentications, self._shared.lines)
+        return PageAccess(network.stepdown_page_password or "", delays)
 
     def _make_views(self) -> PageViews:
         return PageViews(

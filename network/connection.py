@@ -66,7 +66,7 @@ class Connection:
         self.asked_ms: int | None = None
         self.last_active_ms = shared.clock.monotonic_ms()
         self.is_busy = False
-        self._is_waiting = False
+        self._is_answering = False
         self.is_restricted = False
         self.first: Callable[[], Awaitable[None]] | None = None
         self.at_end: Callable[[], None] | None = None
@@ -93,9 +93,9 @@ class Connection:
         self._unsent = b""  # the rest of answers that are held no more
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether a request waits for its answer to be made."""
-        return self._is_waiting or (self._passage is not None and self._passage.is_busy)
+    def has_unanswered_request(self) -> bool:
+        """Whether a request has come whose answer is not made yet."""
+        return self._is_answering or (self._passage is not None and self._passage.is_busy)
 
     def let_pass(self, passer: FramePasser) -> None:
         """Lets `passer` take the requests after this one, until it does not take one."""
@@ -124,7 +124,7 @@ class Connection:
                     await self._turn.yield_to_others()
                 if self._claims.frame is not None:
                     self._claims.frame.forbid_reclaim()
-                self.is_busy = self._is_waiting = True
+                self.is_busy = self._is_answering = True
                 self.asked_ms = self.last_active_ms
                 if len(frame) > FREE_PARSED_BYTES and not self.is_restricted and (cost := memory_bytes_of(frame)):
                     await self._claim_for_parsed_request(cost)
@@ -135,7 +135,7 @@ class Connection:
                 else:
                     self._try_to_send_held_replies()
                     reply = await answer
-                self._is_waiting = False
+                self._is_answering = False
                 del answer
                 if self._claims.frame is not None or self._claims.parsed is not None:
                     self._claims.release()
@@ -157,7 +157,7 @@ class Connection:
                 del reply, pieces
         except (MalformedFrame, CloseConnection) as fault:
             self._log_close(str(fault), is_refusal=isinstance(fault, TlsInFrame))
-            self._is_waiting = False
+            self._is_answering = False
             self._claims.release()
             drop_traceback(fault)  # its frames hold the request while the held answers are sent
             with suppress(OSError):

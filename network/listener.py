@@ -375,6 +375,6 @@ class Server:
         oldest_ms = self._clock.monotonic_ms() - self._limits.idle_ms
         for connection in list(self._open):
             connection.note_progress()
-            if connection.last_active_ms < oldest_ms and not connection.is_waiting:
+            if connection.last_active_ms < oldest_ms and not connection.has_unanswered_request:
                 connection.close()
         self._schedule_sweep()

@@ -73,7 +73,7 @@ class Turns:
         self._granted -= 1
 
 
-class Places(Protocol):
+class LongWorkPlaces(Protocol):
     """Places for long work, of which only few may run at once."""
 
     async def acquire(self, network: str) -> None:
@@ -91,7 +91,7 @@ class Turn:
 
     __slots__ = ("_ends_s", "_is_second", "_network", "_places", "_steps", "_turns", "has_place")
 
-    def __init__(self, turns: Turns, places: Places | None = None, network: str = "") -> None:
+    def __init__(self, turns: Turns, places: LongWorkPlaces | None = None, network: str = "") -> None:
         self._turns = turns
         self._places = places
         self._network = network

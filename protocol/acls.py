@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
-# Kinds have the hash of their number: an enumeration's own takes a microsecond, and rules are hashed by the thousand.
+# These enums hash as plain ints: Enum's own hash takes a microsecond, and rules are hashed by the thousand.
 
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""
@@ -37,7 +37,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a rule's name is meant. ANY and MATCH are for filters: any type; all rules that affect the name."""
+    """How a rule's name is meant. For filters only: ANY matches every type, MATCH all rules that affect the name."""
 
     UNKNOWN = 0
     ANY = 1

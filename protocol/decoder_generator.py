@@ -1,9 +1,9 @@
 """Generates the Python function that decodes one version of a message from bytes.
 
-The function is straight-line Python with one loop per array. Neighbouring fields of fixed width, and the length in
-front of the field behind them, are read by one `struct.Struct`. A length is compared with the bytes left before
-anything is sliced, a count with how many of the smallest items they can hold.
-To see the text: `decoder_source(cls, version, flexible)`.
+The function is straight-line Python with one loop per array. One `struct.Struct` reads
+neighbouring fixed-width fields together with the length of the next variable field. A length is compared with the
+bytes left before anything is sliced, a count with how many of the smallest items they can hold.
+To see the source: `decoder_source(cls, version, flexible)`.
 """
 
 import struct
@@ -106,7 +106,7 @@ def _least_size_of_kind(kind: Primitive, flexible: bool) -> int:
 
 
 class _DecoderWriter:
-    """In the text `p` is the position in `data`, `end` its length, `room` how many items may still come.
+    """In the generated source `p` is the position in `data`, `end` its length, `room` how many items may still come.
 
     `run` holds fixed-width reads that are still to be written.
     """

@@ -135,7 +135,7 @@ class _EncoderWriter:
         self.run.clear()
 
     def write_length(self, code: str, length: str) -> None:
-        """Writes a length and what stands before it; `length` is a local, -1 for null."""
+        """Packs the pending fields, then a length; `length` is a local, -1 for null."""
         if not self.flexible:
             self.run.append((code, length))
             self.write_pending_run()

@@ -167,7 +167,7 @@ def error_name(code: int) -> str:
 
 
 MOST_MESSAGE_CHARS = 2_000
-"""Of a text in a response, which may quote what a request of megabytes says."""
+"""The longest error text in a response; it may quote a request of megabytes."""
 
 
 class ApiError(Exception):
@@ -194,7 +194,7 @@ class MalformedFrame(Exception):
 
 
 class TlsInFrame(MalformedFrame):
-    """The peer speaks TLS where none is spoken."""
+    """The peer speaks TLS on a plaintext listener."""
 
 
 class TooManyItems(MalformedFrame):

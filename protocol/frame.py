@@ -24,9 +24,9 @@ from .schema import decoder_of, encode, encoder_of
 SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
 _TLS_RECORDS: Final = (0x1503, 0x1603)
-"""How a size begins that is an alert, or a handshake, of TLS."""
+"""The first bytes of a TLS alert or handshake, read as those of a frame size."""
 _HTTP: Final = frozenset((b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"CONN", b"PATC", b"HTTP"))
-"""How requests of HTTP begin, and its answers."""
+"""The first bytes of HTTP requests and answers."""
 _API_KEY: Final = Struct(">h")
 _REFUSED_VERSION: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")
 _FIXED_HEADER: Final = Struct(">hhi")
@@ -55,7 +55,7 @@ class FrameParser:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes fed that no frame has carried away yet."""
+        """Bytes fed that no returned frame contains."""
         return len(self._fed) - self._at + len(self.partial)
 
     @property
@@ -65,7 +65,7 @@ class FrameParser:
 
     @property
     def pending_frame_bytes(self) -> int:
-        """The size that a frame announces which has begun but is not whole; 0 when it is not known yet, or wrong."""
+        """The announced size of the incomplete frame; 0 if there is none, or it is not known yet or invalid."""
         known = self.partial or self._fed[self._at :]
         if len(known) < SIZE_BYTES:
             return 0
@@ -74,7 +74,7 @@ class FrameParser:
 
     @property
     def pending_api_key(self) -> int | None:
-        """The API of a frame that has begun but is not whole; None when it is not known yet."""
+        """The API of the incomplete frame; None if there is none, or it is not known yet."""
         known = self.partial or self._fed[self._at :]
         if len(known) < SIZE_BYTES + _API_KEY.size:
             return None
@@ -89,11 +89,11 @@ class FrameParser:
         return len(data) + len(self.partial)
 
     def clear(self) -> None:
-        """Lets go of what no frame has carried away."""
+        """Forgets the bytes that no returned frame contains."""
         self._fed, self._at, self.partial = _NOTHING, 0, bytearray()
 
     def take_all(self) -> bytes:
-        """Lets go of all that no frame has carried away, and returns it."""
+        """Returns the bytes that no returned frame contains, and forgets them."""
         taken = b"".join((self.partial, self._fed[self._at :]))
         self.clear()
         return taken
@@ -116,28 +116,28 @@ class FrameParser:
                 self._at = end
                 return fed[at + SIZE_BYTES : end]
         if left:
-            self._move_to_partial(left)
+            self._extend_partial(left)
         self._fed, self._at = _NOTHING, 0
         return None
 
     def _complete_partial_frame(self) -> memoryview | None:
-        self._move_to_partial(SIZE_BYTES - len(self.partial))
+        self._extend_partial(SIZE_BYTES - len(self.partial))
         if len(self.partial) < SIZE_BYTES:
             return None
         size = _SIZE.unpack_from(self.partial)[0]
         if not 0 <= size <= self.max_bytes:
             self._refuse_size(size)
         end = SIZE_BYTES + size
-        self._move_to_partial(end - len(self.partial))
+        self._extend_partial(end - len(self.partial))
         if len(self.partial) < end:
             return None
         frame, self.partial = self.partial, bytearray()
         return memoryview(frame)[SIZE_BYTES:]
 
-    def _move_to_partial(self, count: int) -> None:
-        """Moves up to `count` bytes from what was fed to the incomplete frame."""
-        if count > 0:
-            taken = self._fed[self._at : self._at + count]
+    def _extend_partial(self, most_bytes: int) -> None:
+        """Moves `most_bytes`, or what there is, from what was fed to the incomplete frame; none if it is negative."""
+        if most_bytes > 0:
+            taken = self._fed[self._at : self._at + most_bytes]
             self.partial += taken
             self._at += len(taken)
 
@@ -206,9 +206,11 @@ def _header_version(key: int, version: int) -> int:
 
 
 def response_encoder(spec: ApiSpec, version: int) -> Callable[[int, Any], list[Piece]]:
-    """What makes the frame of a response with a correlation id: pieces, the first with the size of all that follows.
+    """A function that makes the frame of a response with a correlation id: pieces, the first with the size of all that
+    follows.
 
-    Raises: ValueError when there is no such version; so does what is returned for a response that cannot be written.
+    Raises: ValueError when there is no such version. The returned function raises ValueError, too, for a response that
+    cannot be written.
     """
     layout = Struct(">ii") if response_header_version(spec, version) == 0 else Struct(">iix")
     encode_body = encoder_of(spec.response, version)
@@ -242,7 +244,8 @@ def decode_response(spec: ApiSpec, version: int, frame: memoryview) -> tuple[int
 def decode_response_body(spec: ApiSpec, version: int, body: memoryview, most_items: int = MAX_ITEMS) -> Any:
     """The response in what follows the correlation id.
 
-    Raises: MalformedFrame when it cannot be read, TooManyItems when its arrays together have more than that.
+    Raises: MalformedFrame when it cannot be read, TooManyItems when its arrays together have more than
+    `most_items`.
     """
     position = skip_tagged_fields(body, 0) if response_header_version(spec, version) == 1 else 0
     return decoder_of(spec.response, version)(body[position:], most_items)

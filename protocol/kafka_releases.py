@@ -88,7 +88,7 @@ def client_releases() -> tuple[str, ...]:
 
 @cache
 def first_client_index_with(api_key: int, version: int) -> int:
-    """The place in `client_releases` of the oldest Java clients that know this version, the last where none does."""
+    """The index in `client_releases` of the oldest Java clients that know this version; the newest if none does."""
     releases, rows = _parse_table(CLIENT_VERSIONS)
     cells = rows.get(api_key, ("",))[1:]
     known = [at for at, cell in enumerate(cells) if cell != "-" and int(cell) >= version]

@@ -40,7 +40,7 @@ MAX_UVARINT_BYTES: Final = 5
 # messages known name each replica of some 200,000 partitions.
 MAX_ITEMS: Final = 2_000_000
 MAX_TAGGED_FIELDS: Final = 100
-"""Of one struct. The messages of Kafka 3.9 have four at most."""
+"""The most tagged fields of one struct; Kafka 3.9 uses four."""
 
 
 class Primitive(Enum):

@@ -23,7 +23,7 @@ _BY_ALERT = {
     "CERTIFICATE_UNKNOWN": "{peer} refuses our certificate: it may be for another host, or signed by nobody it trusts",
     "PROTOCOL_VERSION": "{peer} speaks none of the versions of TLS that are spoken here",
 }
-"""By the alert of the peer; Java's clients say CERTIFICATE_UNKNOWN for all that they do not like of one."""
+"""By the alert of the peer; Java's clients say CERTIFICATE_UNKNOWN for anything wrong with a certificate."""
 _BY_REASON = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "{peer} shows no certificate, which is required here",
     "UNSUPPORTED_PROTOCOL": _BY_ALERT["PROTOCOL_VERSION"],
@@ -36,7 +36,7 @@ _EXPIRED, _NOT_YET, _OTHER_HOST, _UNKNOWN_SIGNER = (10,), (9,), (62, 64), (2, 18
 
 
 def describe_tls_fault(fault: ssl.SSLError, peer: str) -> str:
-    """A sentence that is true of `peer`, "the broker" or "the client"."""
+    """A sentence about the fault that names `peer`, "the broker" or "the client"."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         return f"the certificate of {peer} {_describe_refusal(fault.verify_code, fault.verify_message)}"
     reason, text = getattr(fault, "reason", None) or "", str(fault)
@@ -48,7 +48,7 @@ def describe_tls_fault(fault: ssl.SSLError, peer: str) -> str:
 
 
 def is_of_unknown_signer(fault: object) -> bool:
-    """Whether a certificate was refused since nobody who is trusted here has signed it."""
+    """Whether a certificate was refused because nobody trusted here has signed it."""
     return isinstance(fault, ssl.SSLCertVerificationError) and fault.verify_code in _UNKNOWN_SIGNER
 
 

@@ -16,7 +16,7 @@ from .tls_faults import NO_RECORD
 
 HEADER_BYTES: Final = 5
 DATA_BYTES: Final = 16 * 1024
-"""The most of one record."""
+"""The most data in one record."""
 MOST_BYTES: Final = HEADER_BYTES + DATA_BYTES + 2048
 RECORD_TYPES: Final = range(20, 24)
 MOST_WITHOUT_DATA: Final = 32
@@ -25,7 +25,7 @@ DATA_BYTES_FOR_ANOTHER: Final = 4 * 1024
 """For each 4 KiB of data a peer may send one more record without data. Honest peers need far fewer: they
 renew a key after gigabytes, and send two session tickets."""
 CHUNK_BYTES: Final = 32 * 1024
-"""Of data, sealed in one call; the connections of a loop keep memory for one of them."""
+"""The most data sealed in one call; the connections of a loop keep memory for one such piece."""
 SCRATCH_BYTES: Final = 64 * 1024
 
 
@@ -56,11 +56,14 @@ class TlsRecords:
 
     @property
     def wanted_bytes(self) -> int:
-        """To the end of the record that has begun, and of the next one's header."""
+        """How many bytes complete the current record and the next header; only that header if no record has begun."""
         return self._left + HEADER_BYTES if self._left else HEADER_BYTES - len(self._header)
 
     def continue_handshake(self, data: memoryview) -> bool:
-        """Takes `wanted_bytes` at most; whether the handshake is done. Raises: ssl.SSLError, for other bytes too."""
+        """Takes `wanted_bytes` at most; returns whether the handshake is done.
+
+        Raises: ssl.SSLError, also when the bytes are not TLS.
+        """
         try:
             self._give_to_openssl(data)
             self.tls.do_handshake()
@@ -75,9 +78,9 @@ class TlsRecords:
             self._collect_output()
 
     def decrypt(self, data: memoryview) -> bytes:
-        """Takes `wanted_bytes` at most; the data of the record that ends in them, b"" if none ends or it has none.
+        """Takes `wanted_bytes` at most; returns the data of the record that ends in them, or b"".
 
-        Raises: MalformedFrame for too many records without data, and for what is no TLS, ssl.SSLError.
+        Raises: MalformedFrame for too many records without data and for bytes that are not TLS, ssl.SSLError.
         """
         try:
             if not self._give_to_openssl(data):
@@ -94,18 +97,18 @@ class TlsRecords:
         return opened
 
     def encrypt_to_unsent(self, data: memoryview) -> int:
-        """Adds the records of `data`, of CHUNK_BYTES at most, to `unsent`; how many bytes of it they hold."""
+        """Adds the records of `data`, CHUNK_BYTES at most, to `unsent`. Returns how many bytes were sealed."""
         sealed = self.tls.write(data)
         self._collect_output()
         return sealed
 
     def take_unsent(self) -> bytes:
-        """What is to be sent, for who surely sends it."""
+        """Returns `unsent` and empties it; the caller has to send it."""
         unsent, self.unsent = self.unsent, b""
         return unsent
 
     def add_close_notify(self) -> None:
-        """Adds to `unsent` that no more is sent. Raises: ssl.SSLError, ValueError."""
+        """Adds to `unsent` the alert that nothing more comes. Raises: ssl.SSLError, ValueError."""
         try:
             self.tls.unwrap()
         finally:
@@ -116,8 +119,8 @@ class TlsRecords:
         del self.tls
 
     def _give_to_openssl(self, data: memoryview) -> bool:
-        """Hands OpenSSL what belongs to the record that has begun, and keeps the header of the next; whether there was
-        anything for OpenSSL."""
+        """Hands OpenSSL what belongs to the current record, and keeps the header of the next. Returns whether
+        OpenSSL was given anything."""
         size = min(self._left, len(data))
         if size:
             if self._header:

@@ -32,5 +32,5 @@ class Interceptor:
         return pieces
 
     def loses_marker(self, topic: str, partition: int) -> bool:
-        """Whether the transaction marker does not reach this partition, though it counts as written."""
+        """Returns whether the transaction marker is kept from this partition, though it counts as written."""
         return False

@@ -8,7 +8,7 @@ from ...network.turn import Turn
 T = TypeVar("T", bound=Hashable)
 
 
-class TopicWithIndexes(Protocol):
+class TopicWithPartitions(Protocol):
     """A topic of a request, with some of its partitions."""
 
     @property
@@ -19,7 +19,7 @@ class TopicWithIndexes(Protocol):
 
 
 async def find_repeated_names(names: Iterable[T], turn: Turn) -> set[T]:
-    """Those that come more than once."""
+    """The names that come more than once."""
     seen: set[T] = set()
     repeated: set[T] = set()
     for name in names:
@@ -28,7 +28,7 @@ async def find_repeated_names(names: Iterable[T], turn: Turn) -> set[T]:
     return repeated
 
 
-async def merge_topics(topics: Iterable[TopicWithIndexes], turn: Turn) -> dict[str, dict[int, None]]:
+async def merge_topics(topics: Iterable[TopicWithPartitions], turn: Turn) -> dict[str, dict[int, None]]:
     """Each topic once, by its name, with each of its partitions once, in the order of the request."""
     merged: dict[str, dict[int, None]] = {}
     for topic in topics:

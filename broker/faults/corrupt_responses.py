@@ -19,7 +19,7 @@ WRONG_BYTES = 1000
 GARBAGE = b"HTTP/1.1 200 OK\r\nserver: no Kafka\r\n\r\n"
 
 
-class ConnectionCutInResponse:
+class PieceThatCutsResponse:
     """A piece of a response at which the connection ends."""
 
     is_in_file = True
@@ -56,7 +56,7 @@ def _read_piece(piece: Piece) -> bytes:
 
 def close_connection_after(pieces: Sequence[Piece], sent_bytes: int) -> list[Piece]:
     """The first bytes of an answer, then the end of the connection."""
-    return [read_pieces(pieces)[:sent_bytes], ConnectionCutInResponse()]
+    return [read_pieces(pieces)[:sent_bytes], PieceThatCutsResponse()]
 
 
 def corrupt_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:

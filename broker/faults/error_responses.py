@@ -38,14 +38,14 @@ def _with_error_code(
     inner = {
         name: tuple(_with_error_code(each, version, code, is_meant, topic_name, whole_topics, own) for each in items)
         for name, items in arrays_of_structs(item)
-        if items and _has_codes(_class_of(items[0]), version) and not (whole_topics and own is not None)
+        if items and _has_codes(_hashable_type(items[0]), version) and not (whole_topics and own is not None)
     }
     if inner:
         return replace(item, **inner)
-    if not _own_code_fields(_class_of(item), version) or not is_meant(own, partition_of(item)):
+    if not _own_code_fields(_hashable_type(item), version) or not is_meant(own, partition_of(item)):
         return item
     blank: dict[str, Any] = {name: value for name, value in BLANK.items() if hasattr(item, name)}
-    return replace(item, **blank, **dict.fromkeys(_own_code_fields(_class_of(item), version), code))
+    return replace(item, **blank, **dict.fromkeys(_own_code_fields(_hashable_type(item), version), code))
 
 
 def error_codes_in(item: Any) -> set[int]:
@@ -90,7 +90,7 @@ def merge_responses(one: Any, other: Any) -> Any:
     return replace(one, **both)
 
 
-def _class_of(item: object) -> Hashable:
+def _hashable_type(item: object) -> Hashable:
     found: Any = type(item)
     return cast(Hashable, found)
 

@@ -1,7 +1,7 @@
 """A fault: which requests it is for, how often, and what goes wrong then. Each kind is a class in `kinds/`.
 
 A kind declares its fields, each with its parser, and overrides one method: `act_before` the request has its effect,
-`act_after` it, or `act_on_bytes` of the answer. `fault_place` says which of them is called.
+`act_after` it, or `act_on_bytes` of the answer. `stage_for` says which of them is called.
 """
 
 from dataclasses import MISSING, dataclass, field
@@ -36,8 +36,8 @@ OF_REQUESTS = ("api", "versions", "client_id", "group")
 """Fields that faults of a partition, not of a request, do not have."""
 
 
-class FaultPlace(Enum):
-    """The point on a request's way at which a fault fires."""
+class FaultStage(Enum):
+    """How far a request has come when a fault fires."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -116,9 +116,9 @@ class Fault:
             and (not self.is_for_partitions or request.has_partition(self.is_about))
         )
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        """Where a request of this API is when the fault fires."""
-        return FaultPlace.BEFORE
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        """How far a request of this API has come when the fault fires."""
+        return FaultStage.BEFORE
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         """Whether the answer has what the fault changes; if not, it does not fire."""

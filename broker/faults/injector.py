@@ -11,7 +11,7 @@ from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .error_responses import error_codes_in
 from .event_log import NOT_YET, EventLog, RequestEvent, describe_answer, describe_wait
-from .fault import Fault, FaultPlace
+from .fault import Fault, FaultStage
 from .kinds.lose_marker import LoseMarkerFault
 from .passing_request import PassingRequest
 from .topic_and_group_operations import TopicAndGroupOperations
@@ -57,7 +57,7 @@ class Injector(Interceptor):
             request.event.topics = request.list_topics(MOST_TOPICS)
             if call.key is ApiKey.FETCH:
                 self._topics_and_groups.fetched.note_fetch(call.client_id or "", request.topics_and_partitions())
-        for armed in self._fire(FaultPlace.BEFORE, request):
+        for armed in self._fire(FaultStage.BEFORE, request):
             response = await armed.fault.act_before(request, armed)
             if response is not None:
                 return response
@@ -70,7 +70,7 @@ class Injector(Interceptor):
         if request.event is not None:
             request.event.pending = NOT_YET
         response = request.complete_response(response)
-        for armed in self._fire(FaultPlace.AFTER, request, response):
+        for armed in self._fire(FaultStage.AFTER, request, response):
             response = await armed.fault.act_after(request, armed, response)
         if request.event is not None:
             request.event.pending = ""
@@ -88,7 +88,7 @@ class Injector(Interceptor):
 
     def before_sending(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         request = self._passing[id(call)]
-        for armed in self._fire(FaultPlace.ENCODED, request):
+        for armed in self._fire(FaultStage.ENCODED, request):
             pieces = armed.fault.act_on_bytes(pieces)
             if not armed.fault.sends_whole_answer:
                 if request.event is not None:
@@ -98,6 +98,7 @@ class Injector(Interceptor):
         return pieces
 
     def loses_marker(self, topic: str, partition: int) -> bool:
+        """Fires a fault that loses the partition's transaction marker; returns whether there was one."""
         return any(
             isinstance(armed.fault, LoseMarkerFault)
             and self._is_for_this_broker(armed.fault)
@@ -108,13 +109,13 @@ class Injector(Interceptor):
 
     # Which faults fire
 
-    def _fire(self, place: FaultPlace, request: PassingRequest, response: Any | None = None) -> Iterator[ArmedFault]:
-        """Yields the faults of that place that fire, each after the one before it was applied."""
+    def _fire(self, stage: FaultStage, request: PassingRequest, response: Any | None = None) -> Iterator[ArmedFault]:
+        """Yields the faults of that stage that fire, each after the one before it was applied."""
         for armed in self._faults.active():
             fault = armed.fault
-            if fault.fault_place(request.call.key) is not place or not self._matches(fault, request):
+            if fault.stage_for(request.call.key) is not stage or not self._matches(fault, request):
                 continue
-            if place is FaultPlace.AFTER and not fault.can_change(request, response):
+            if stage is FaultStage.AFTER and not fault.can_change(request, response):
                 continue
             if self._faults.try_to_fire(armed):
                 if request.event is not None:

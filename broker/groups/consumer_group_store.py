@@ -26,7 +26,7 @@ from .state.replay import Replay
 
 R = TypeVar("R")
 MOST_EXPRESSIONS = 10
-"""In one group: each is matched with all topics when the group's topics are looked at."""
+"""The most expressions in one group: each is matched with all topics when the group's topics are looked at."""
 
 
 class ConsumerGroupStore:

@@ -216,7 +216,12 @@ class GroupCoordinator:
             self.groups.remove(group.group_id)
 
     def _group_to_join(self, request: JoinGroupRequest) -> Group:
-        """Finds the group. A request without member id creates it, or makes an empty consumer group a classic one."""
+        """Finds the group; a request without member id creates one that is missing.
+
+        Before that, an empty consumer group of that name ends and its tombstones are written, whatever member id the
+        request has. (For an unknown one Kafka's `maybeDeleteEmptyConsumerGroup` removes the group only in memory.)
+
+        Raises: ApiError UNKNOWN_MEMBER_ID."""
         group = self.groups.find(request.group_id)
         if isinstance(group, ConsumerGroup) and group.is_empty:
             self._topic.append(group.group_id, group.tombstones())
@@ -370,11 +375,11 @@ class GroupCoordinator:
 
     # What is counted
 
-    def rebalance_counts(self) -> dict[str, int]:
+    def rebalances_by_type(self) -> dict[str, int]:
         """How many rebalances gave a new generation or epoch, by the type of the group."""
         return {"classic": self._rebalancer.rebalances, "consumer": self._consumers.rebalances}
 
-    def offset_change_counts(self) -> dict[str, int]:
+    def offset_changes_by_kind(self) -> dict[str, int]:
         """How many offsets were committed, expired and deleted."""
         commits = self._commits
         return {"committed": commits.committed, "expired": commits.expired, "deleted": commits.deleted}

@@ -55,8 +55,8 @@ EXPECTED_FAILURES = (
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 )
 
-FEW_PARTITIONS = 32
-"""Only a few fetches of more partitions than this run at once: what each holds in memory while it yields adds up."""
+MOST_PARTITIONS_OF_SHORT_FETCH = 32
+"""A fetch of more is long. Only a few long fetches run at once: what each holds in memory while it yields adds up."""
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -68,7 +68,7 @@ def handle(
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     fetch = Fetch(services, context, request, call)
-    if len(context.interests) > FEW_PARTITIONS:
+    if len(context.interests) > MOST_PARTITIONS_OF_SHORT_FETCH:
         return fetch.answer_many_partitions()
     params = fetch.params
     readings = read_at_once(services.cluster, context.interests, params)
@@ -156,7 +156,7 @@ class Fetch:
 
     @property
     def _is_long(self) -> bool:
-        return len(self._context.interests) > FEW_PARTITIONS
+        return len(self._context.interests) > MOST_PARTITIONS_OF_SHORT_FETCH
 
     async def _read(self) -> list[PartitionReading]:
         return await read_all(

@@ -4,9 +4,10 @@ Each partition of a request stands or falls alone: checked, appended, answered. 
 in-sync replicas have what was written, with acks 1 it does not, and with acks 0 there is none: an error then closes the
 connection, so that the client asks for metadata again.
 
-Order of checks for a partition (Kafka 3.9 `KafkaApis`, `ReplicaManager`, `Partition`): known, fit for the version, acks
+Order of errors for a partition (Kafka 3.9 `KafkaApis`, `ReplicaManager`, `Partition`): known, fit for the version, acks
 in -1 to 1, not internal, led here, enough replicas; then, for the first of a transaction, whether the partition is part
-of it (KIP-890), then the records (`storage/validation/record_sets.py`), then the log.
+of it (KIP-890), then the records (`storage/validation/record_sets.py`), then the log. The records are prepared before
+the transaction is checked; where both fail, `_error_to_answer` answers the error that comes first here.
 
 Version notes: v0 answers no throttle time, v2 log append time, v5 log start, v8 record errors and messages, v10 the new
 leader, v11 TRANSACTION_ABORTABLE where it was INVALID_TXN_STATE. v0-v2 may carry any magic; from v3 on one batch of
@@ -56,7 +57,7 @@ ACKS_ALL = -1
 ACKS = (ACKS_ALL, ACKS_NONE, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_ABORTABLE = 11
-FEW_PARTITIONS = 16
+MOST_PARTITIONS_IN_ONE_STEP = 16
 """Requests of no more partitions are appended in one step of the event loop."""
 MOST_JOBS_AT_ONCE = 16
 
@@ -78,7 +79,7 @@ def handle(
     if items:
         call.peer.seen.count_produced_format(next(iter(items.values())))
     append = RequestAppend(services)
-    if len(items) > FEW_PARTITIONS:
+    if len(items) > MOST_PARTITIONS_IN_ONE_STEP:
         call.has_many_items = True
         return _handle_in_turns(services, request, call, items, append)
     jobs: Jobs = []

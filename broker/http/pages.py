@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from ...network.admission.password_tries import PasswordTries
+from ...network.admission.password_delays import PasswordDelays
 from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.http.clients_page import ClientsPage
 from ...network.http.metrics_page import MetricsPage
@@ -43,8 +43,8 @@ def private_pages_of(core: "Core") -> dict[str, MakePage]:
 def page_access_of(core: "Core", lines: PeerLogLimit) -> PageAccess:
     """Decides which requests may see the page."""
     delay_ms = core.settings.connection_failed_authentication_delay_ms
-    tries = PasswordTries(core.clock, delay_ms, core.metrics.failed_authentications, lines)
-    return PageAccess(core.settings.stepdown_page_password or "", tries)
+    delays = PasswordDelays(core.clock, delay_ms, core.metrics.failed_authentications, lines)
+    return PageAccess(core.settings.stepdown_page_password or "", delays)
 
 
 def page_site_of(state: "BrokerState", access: PageAccess) -> PageSite | None:

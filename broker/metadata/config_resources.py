@@ -39,7 +39,7 @@ LEVELS = {
     "TRACE": logging.DEBUG - 5,
 }
 HIDDEN = "[hidden]"
-"""In place of passwords, and of values whose key is in no table: they may be a listener's passwords."""
+"""Shown in place of passwords, and of values whose key is in no table: they may be a listener's passwords."""
 log = logging.getLogger(__name__)
 NO_ERROR = ApiError("", ErrorCode.NONE)
 

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def log_config_of(settings: TopicSettings) -> LogConfig:
-    """The part of a topic's settings that its logs act on."""
+    """The settings of a topic that its logs act on, those with the names of `LogConfig`'s fields."""
     return LogConfig(**{name: getattr(settings, name) for name in _LOG_FIELDS})
 
 

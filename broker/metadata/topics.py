@@ -274,9 +274,9 @@ class Topics:
             raise
 
     async def sync_metadata(self) -> None:
-        """Returns when all written metadata, and the folders of new partitions, are on the disk.
+        """Syncs all written metadata, and the folders of new partitions; returns when they are on the disk.
 
-        A worker thread waits for the disk, up to a fifth of a second. Raises: DiskFault.
+        A worker thread does it, in up to a fifth of a second. Raises: DiskFault.
         """
         await self._sync_store()
         await self._sync_new_logs()

@@ -42,13 +42,13 @@ def register_group_gauges(core: "Core", coordinator: "Groups") -> None:
     tally(
         "stepdown_group_rebalances",
         "Rebalances that gave a group a new generation or epoch",
-        lambda: _count_rows(coordinator(), "rebalance_counts"),
+        lambda: _count_rows(coordinator(), "rebalances_by_type"),
         "type",
     )
     tally(
         "stepdown_group_offset_changes",
         "Offsets of groups that were committed, expired or deleted",
-        lambda: _count_rows(coordinator(), "offset_change_counts"),
+        lambda: _count_rows(coordinator(), "offset_changes_by_kind"),
         "change",
     )
     gauge(
@@ -75,11 +75,11 @@ def _count_offsets(coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow 
 
 
 def _count_rows(
-    coordinator: "GroupCoordinator | None", what: Literal["rebalance_counts", "offset_change_counts"]
+    coordinator: "GroupCoordinator | None", what: Literal["rebalances_by_type", "offset_changes_by_kind"]
 ) -> Iterable[GaugeRow]:
     if coordinator is None:
         return ()
-    counts = coordinator.rebalance_counts() if what == "rebalance_counts" else coordinator.offset_change_counts()
+    counts = coordinator.rebalances_by_type() if what == "rebalances_by_type" else coordinator.offset_changes_by_kind()
     return [((name,), float(count)) for name, count in counts.items()]
 
 

@@ -77,7 +77,7 @@ async def _check_clients(services: "Services", turn: Turn) -> Problem:
     for client in services.clients:
         asked = client.requests.items()
         count = sum(count for (key, version), count in asked if API[ApiKey(key)].is_deprecated(version))
-        if count and not client.software.is_own:
+        if count and not client.software.is_stepdown:
             name = client.client_id or "(no client id)"
             counts.append((count, f"{name} ({client.software}), {plural(count, 'request')}"))
         await turn.next()

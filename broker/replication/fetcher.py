@@ -1,9 +1,9 @@
 """The follower side of a broker: fetches its partitions from their leaders, one after the other.
 
-Nothing polls. An append at the leader answers the parked fetch at once (`fetch_now`), so that a produce request with
-acks=all is settled in the turn of its append. Other events make a partition due: a new leader, a new high watermark,
-more records than one fetch returns. A run fetches all due partitions; those that become due meanwhile wait for the next
-run.
+Nothing polls. An append at the leader answers the parked fetch at once (`take_parked_answer`), so that a produce
+request with acks=all is settled in the turn of its append. Other events make a partition due: a new leader, a new high
+watermark, more records than one fetch returns. A run fetches all due partitions; those that become due meanwhile wait
+for the next run.
 """
 
 import asyncio
@@ -107,9 +107,9 @@ class Fetcher:
             self._due[key] = None
             self._schedule()
 
-    def fetch_now(self, key: Key, written: WrittenBatch | None) -> None:
-        """Handles the answer to the fetch that is parked at the leader; `written` is the leader's new batch, if there
-        is one.
+    def take_parked_answer(self, key: Key, written: WrittenBatch | None) -> None:
+        """Takes the answer to the fetch that is parked at the leader, and fetches on. `written`: the leader's new
+        batch, if there is one.
         """
         partition = self._following.get(key)
         if partition is None or self._is_paused(key):
@@ -153,7 +153,8 @@ class Fetcher:
             self._schedule()
 
     def _fetch_until_parked(self, partition: ReplicatedPartition, written: WrittenBatch | None = None) -> bool:
-        """Fetches until the fetch is parked, STEPS_A_RUN times at most; returns whether there may be more."""
+        """Fetches until the fetch is parked, STEPS_A_RUN times at most. Returns True if it is not parked: there may be
+        more to fetch."""
         try:
             if (
                 written is not None

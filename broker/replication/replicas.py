@@ -65,7 +65,7 @@ class Replicas:
     def answer_parked_fetch(self, follower: int, partition: ReplicatedPartition, written: WrittenBatch | None) -> None:
         peer = self._peers.get(follower)
         if peer is not None and self.is_reachable:
-            peer.fetcher.fetch_now(partition.key, written)
+            peer.fetcher.take_parked_answer(partition.key, written)
 
     def wake_waiting_requests(self, partition: ReplicatedPartition) -> None:
         self._core.wake_waiting_requests(partition)

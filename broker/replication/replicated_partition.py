@@ -123,7 +123,7 @@ class ReplicatedPartition(Partition):
             raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
 
     def find_preferred_read_replica(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
-        """Of the in-sync followers in that rack that have the offset, the one with the largest end offset, then the
+        """The in-sync follower to read from: in that rack, with that offset, and with the largest end offset, then the
         least lag.
 
         None, for the leader, if it is in that rack or no such follower is (Kafka: `RackAwareReplicaSelector`).

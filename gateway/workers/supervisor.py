@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from ...config import Given, HostPort
-from ...network.admission.password_tries import PasswordTries
+from ...network.admission.password_delays import PasswordDelays
 from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.clock import Clock, LoopClock
 from ...network.listener import address_in_bind_errors
@@ -84,8 +84,8 @@ class Supervisor:
         network = self.settings.network
         delay_ms = network.connection_failed_authentication_delay_ms
         failed = make_failed_logins_counter(instruments)
-        tries = PasswordTries(self._clock, delay_ms, failed, PeerLogLimit(self._clock))
-        return PageAccess(network.stepdown_page_password or "", tries)
+        delays = PasswordDelays(self._clock, delay_ms, failed, PeerLogLimit(self._clock))
+        return PageAccess(network.stepdown_page_password or "", delays)
 
     @property
     def pids(self) -> list[int]:

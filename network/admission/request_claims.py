@@ -81,7 +81,7 @@ class RequestClaims:
             self.frame.allow_reclaim(self._close_for_slow_frame)
 
     def try_claim_for_parsed_request(self, size_bytes: int) -> bool:
-        """Whether there was memory for the parsed request at once."""
+        """Claims memory for the parsed request if there is some at once; returns whether there was."""
         budget = self._shared.parsed_requests
         self.parsed = budget.try_claim(min(size_bytes, budget.limit_bytes), self._peer.network)
         return self.parsed is not None

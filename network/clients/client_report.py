@@ -100,7 +100,9 @@ class ClientReport:
     def make_refused_clients_counter(self) -> Callable[[], int]:
         """Copies what the clients have asked for; returns a function that counts those that no release of Kafka 4 would
         answer, in any thread; without stepdown's own, which send what their options say."""
-        asked = [(tuple(each.requests), each.software) for each in self._clients.values() if not each.software.is_own]
+        asked = [
+            (tuple(each.requests), each.software) for each in self._clients.values() if not each.software.is_stepdown
+        ]
         return lambda: sum(
             all(verdict.works is Compatibility.NO for verdict in judge_by_release(requests, software))
             for requests, software in asked

@@ -61,7 +61,7 @@ class ClientRow:
     def works(self) -> str:
         """yes, no or unknown, if it is the same for all releases of Kafka 4; otherwise each word with its releases. A
         *no* of stepdown itself is OWN_COMMAND."""
-        if self.is_own and Compatibility.NO in self.kafka_4.values():
+        if self.is_stepdown_software and Compatibility.NO in self.kafka_4.values():
             return OWN_COMMAND
         releases: dict[str, list[str]] = {}
         for release, word in self.kafka_4.items():
@@ -90,9 +90,9 @@ class ClientRow:
         return str(Software(self.software, self.software_version, self.software_is_guess))
 
     @property
-    def is_own(self) -> bool:
+    def is_stepdown_software(self) -> bool:
         """Whether it is a command or a producer of stepdown."""
-        return Software(self.software, self.software_version, self.software_is_guess).is_own
+        return Software(self.software, self.software_version, self.software_is_guess).is_stepdown
 
     @property
     def request_count(self) -> int:
@@ -146,7 +146,7 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
 
 def dump_row(row: ClientRow) -> dict[str, Any]:
     """The row as a JSON object."""
-    return {**asdict(row), "works": row.works, "reasons": row.reasons, "is_own": row.is_own}
+    return {**asdict(row), "works": row.works, "reasons": row.reasons, "is_own": row.is_stepdown_software}
 
 
 def read_row(values: Mapping[str, Any]) -> ClientRow:

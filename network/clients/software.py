@@ -53,7 +53,7 @@ class Software:
     is_guess: bool
 
     @property
-    def is_own(self) -> bool:
+    def is_stepdown(self) -> bool:
         """Whether it is stepdown's own: its commands and producer use an old version only if told to (`--as`)."""
         return _OWN.fullmatch(self.name) is not None
 

@@ -71,10 +71,10 @@ def find_advice(verdicts: Iterable[Verdict], software: Software, asked: Collecti
     """
     verdicts = list(verdicts)
     if any(verdict.because == (ONLY_LOOKED,) for verdict in verdicts):
-        return "" if software.is_own else _LOOKED_MEND
+        return "" if software.is_stepdown else _LOOKED_MEND
     if all(verdict.works is not Compatibility.NO for verdict in verdicts):
         return ""
-    if software.is_own:
+    if software.is_stepdown:
         return _NO_MEND
     other = _OTHER_MEND + (_INSTEAD_OF_KAFKA_NODE if may_be_kafka_node(software, asked) else "")
     return _MENDS.get(software.name, other)

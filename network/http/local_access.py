@@ -17,7 +17,7 @@ FORWARDED = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-real-ip"})
 
 
 def find_reason_to_refuse_page(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """For a request without a token: the reason to refuse it, or None to answer it."""
+    """The reason to refuse a request without a token; None: answer it."""
     given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in headers}
     if b"origin" in given:
         return "without a token no web page is answered"

@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from ..admission.password_tries import PasswordTries
+from ..admission.password_delays import PasswordDelays
 from ..http.local_access import find_reason_to_refuse_host, is_local
 from ..http.server import Page, PageRequest
 
@@ -21,9 +21,9 @@ ASK_FOR_LOGIN = (("www-authenticate", 'Basic realm="stepdown", charset="UTF-8"')
 class PageAccess:
     """`password` "": loopback addresses only, without a login."""
 
-    def __init__(self, password: str, tries: PasswordTries) -> None:
+    def __init__(self, password: str, delays: PasswordDelays) -> None:
         self._password = password.encode()
-        self._tries = tries
+        self._delays = delays
 
     async def find_refusal(self, request: PageRequest) -> Page | None:
         """The answer to a client that may not see the page, delayed if its password is wrong; None if it may."""
@@ -32,7 +32,7 @@ class PageAccess:
             return _forbidden_page("pages of other origins are not answered")
         if self._password:
             authorization = given.get(b"authorization", "")
-            is_let_in = authorization and await self._tries.try_password(
+            is_let_in = authorization and await self._delays.check_with_delay(
                 request.peer, lambda: self._is_password(authorization)
             )
             return None if is_let_in else _ask_for_password_page()

@@ -171,7 +171,7 @@ class SignedTokens:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, RecursionError) as fault:
             raise Refused(f"a token that is not valid: {type(fault).__name__}") from None
-        self._reload_keys_on_change()
+        self._reload_changed_key_file()
         kid, algorithm = header.get("kid"), str(header.get("alg"))
         candidates = [
             (key.by_algorithm[algorithm], algorithm)
@@ -184,7 +184,7 @@ class SignedTokens:
             )
         return candidates
 
-    def _reload_keys_on_change(self) -> None:
+    def _reload_changed_key_file(self) -> None:
         stamp = file_stamp(self._path)
         if stamp != self._stamp:
             self._stamp = stamp

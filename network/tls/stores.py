@@ -70,7 +70,7 @@ def _key_and_certificates_of_pkcs12(data: bytes, password: str | None) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key: str = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return key + _pkcs12_entries_as_pem([store.cert, *store.additional_certs])
+    return key + _pkcs12_certificates_as_pem([store.cert, *store.additional_certs])
 
 
 def _certificates_of_pkcs12(data: bytes, password: str | None) -> str:
@@ -78,7 +78,7 @@ def _certificates_of_pkcs12(data: bytes, password: str | None) -> str:
     found = ([] if store.cert is None else [store.cert]) + list(store.additional_certs)
     if not found:
         raise UnusableStore("no certificate in it")
-    return _pkcs12_entries_as_pem(found)
+    return _pkcs12_certificates_as_pem(found)
 
 
 def _load_pkcs12(data: bytes, password: str | None) -> Any:
@@ -92,8 +92,8 @@ def _load_pkcs12(data: bytes, password: str | None) -> Any:
         raise UnusableStore("neither PEM, JKS nor PKCS#12, or the password is wrong") from None
 
 
-def _pkcs12_entries_as_pem(entries: Iterable[Any]) -> str:
-    """The certificates of entries of a PKCS#12 file, as PEM."""
+def _pkcs12_certificates_as_pem(entries: Iterable[Any]) -> str:
+    """The certificates in these entries of a PKCS#12 file, as PEM."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in entries)

@@ -23,7 +23,7 @@ from .record import Buffer
 from .v2_header import read_header
 
 SMALLEST_BATCHES = (V0_OVERHEAD, V1_OVERHEAD, RECORD_BATCH_OVERHEAD)
-"""By magic."""
+"""The size of the smallest batch, by magic."""
 _LEGACY_HEADER = Struct(">qiIBb")
 _TIMESTAMP = Struct(">q")
 

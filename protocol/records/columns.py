@@ -66,7 +66,8 @@ class ColumnFiller:
         )
 
     def fill(self, data: Buffer, at: int = 0) -> Iterator[int]:
-        """Yields -1 whenever the columns are full and have to be taken and cleared; yields the end position last.
+        """Yields -1 each time the columns are full: the caller takes and clears them. Last, and once, yields the end
+        position; what the columns hold then is left to take, too.
 
         `data` must not change meanwhile. Less than a whole batch is left after the end position.
 

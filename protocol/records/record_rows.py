@@ -19,7 +19,7 @@ LEAST_RECORDS = 4
 """Columns for fewer records take longer than the records."""
 MAX_ROWS = 1024
 MAX_BYTES = 65_536
-"""Of keys and values in one set of rows; a single record may be larger."""
+"""The most bytes of keys and values in one set of rows; a single record may be larger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

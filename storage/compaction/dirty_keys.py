@@ -53,7 +53,7 @@ class DirtyKeys:
             self._offsets.latest_offset = max(self._offsets.latest_offset, next_base - 1)
 
     def _collect_window(self, window: memoryview) -> bool:
-        """Whether all keys of the window fitted into the map."""
+        """Puts the keys of the window into the map; returns whether all of them fitted."""
         at = 0
         while True:
             status, at = self._offsets.note_batches(window, at, self._start)

@@ -15,7 +15,7 @@ from .segment import Segment
 from .segments import Segments
 
 
-class Flushable(Protocol):
+class LogToFlush(Protocol):
     """The attributes of a log that a flush reads and changes."""
 
     clock: Clock
@@ -43,7 +43,7 @@ class Flush:
 
     __slots__ = ("_log", "_segments", "_snapshot", "offset")
 
-    def __init__(self, log: Flushable, offset: int, *, include_active: bool) -> None:
+    def __init__(self, log: LogToFlush, offset: int, *, include_active: bool) -> None:
         """Writes out the index entries. Raises: DiskFault when they cannot be written."""
         self._log = log
         self.offset = offset

@@ -197,7 +197,7 @@ class _LogLoader:
                 return
 
     def _looks_right(self, segment: Segment) -> bool:
-        """Whether the indexes are plausible; logs a warning if not."""
+        """Returns whether the indexes are plausible; logs a warning if not."""
         path = segment.path
         if not self._has_index(segment, OFFSET_INDEX):
             fault = f"{path(OFFSET_INDEX)} is missing"

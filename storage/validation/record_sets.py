@@ -121,7 +121,7 @@ def prepare(
         usual = prepare_usual(records, rules, now_ms, origin, rules.max_decompressed_bytes)
         if usual is not None:
             return usual
-    return _prepare_in_steps(records, rules, now_ms, origin)
+    return _prepare_with_all_checks(records, rules, now_ms, origin)
 
 
 def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
@@ -140,11 +140,13 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
             return None
         if magic < MAGIC_V2:
             return _prepare_usual_messages(records, magic, rules, now_ms, origin)
-    return _prepare_in_steps(records, rules, now_ms, origin)
+    return _prepare_with_all_checks(records, rules, now_ms, origin)
 
 
-def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin) -> PreparedAppend:
-    """Prepares records that the fast path refused: they are wrong, or have to be changed."""
+def _prepare_with_all_checks(
+    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin
+) -> PreparedAppend:
+    """Prepares records that the fast path refused, check by check: they are wrong, or have to be changed."""
     first = next(iter_batches(records), None)
     if first is None:
         return EMPTY_APPEND

@@ -1,7 +1,7 @@
 """What the page has to show: records and names with markup, terminal escapes, and what is no text."""
 
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
-from stepdown.network.admission.password_tries import PasswordTries
+from stepdown.network.admission.password_delays import PasswordDelays
 from stepdown.network.admission.peer_log_limit import PeerLogLimit
 from stepdown.network.clock import LoopClock
 from stepdown.network.metrics.instruments import Instruments
@@ -25,7 +25,7 @@ VALUES = (MARKUP.encode(), b"\x00\xff", "é".encode() * MOST_FIELD_BYTES)
 def access(password: str = "") -> PageAccess:
     """Who may see a page; a wrong password is answered at once."""
     failed = Instruments().counter("failed", "", "listener", "mechanism")
-    return PageAccess(password, PasswordTries(LoopClock(), 0, failed, PeerLogLimit(LoopClock())))
+    return PageAccess(password, PasswordDelays(LoopClock(), 0, failed, PeerLogLimit(LoopClock())))
 
 
 def record(offset: int, value: bytes | None) -> Record:

@@ -8,7 +8,7 @@ from ....protocol.messages.fetch import FetchResponse
 from ....protocol.schema import Piece
 from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import corrupt_frame, has_records, with_corrupt_records
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import make_choice_parser
 from ..passing_request import PassingRequest
 
@@ -31,8 +31,8 @@ class CorruptFault(Fault):
         if self.what in OF_RECORDS and self.api != (ApiKey.FETCH,):
             raise ValueError(f"only answers to Fetch have records whose {self.what} can be wrong: leave api out")
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.AFTER if self.what in OF_RECORDS else FaultPlace.ENCODED
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.AFTER if self.what in OF_RECORDS else FaultStage.ENCODED
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         return isinstance(response, FetchResponse) and has_records(response, self.is_about, request.topic_name)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
 from ..armed_fault_state import ArmedFaultState
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import WHEN, parse_delay_ms
 from ..passing_request import PassingRequest
 
@@ -18,8 +18,8 @@ class DelayFault(Fault):
     delay: int = field_with_parser(parse_delay_ms)
     when: str = field_with_parser(WHEN, "before")
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace(self.when)
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage(self.when)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         await request.sleep(self.delay)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ....protocol.api import ApiKey
-from ..fault import OF_REQUESTS, Fault, FaultPlace, field_with_parser
+from ..fault import OF_REQUESTS, Fault, FaultStage, field_with_parser
 from ..field_parsers import make_choice_parser, parse_positive
 
 ERRORS: Final = {"full": errno.ENOSPC, "error": errno.EIO}
@@ -25,5 +25,5 @@ class DiskWriteFault(Fault):
         """The error number of the operating system."""
         return ERRORS[self.what]
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.NOWHERE
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.NOWHERE

@@ -8,7 +8,7 @@ from ....protocol.api import ApiKey
 from ....protocol.schema import Piece
 from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import close_connection_after
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import WHEN, parse_count
 from ..passing_request import PassingRequest
 
@@ -23,8 +23,8 @@ class DropFault(Fault):
     when: str = field_with_parser(WHEN, "before")
     bytes: int | None = field_with_parser(parse_count, None)
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace(self.when) if self.bytes is None else FaultPlace.ENCODED
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage(self.when) if self.bytes is None else FaultStage.ENCODED
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         raise CloseConnection("a fault of kind drop closes the connection")

@@ -11,7 +11,7 @@ from ...fetch.session import FIRST_VERSION_WITH_SESSIONS, FIRST_VERSION_WITH_TOP
 from .. import field_parsers
 from ..armed_fault_state import ArmedFaultState
 from ..error_responses import with_error_code
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import WHEN
 from ..passing_request import PassingRequest
 
@@ -37,8 +37,8 @@ class ErrorFault(Fault):
     code: ErrorCode = field_with_parser(field_parsers.parse_error_code)
     when: str = field_with_parser(WHEN, "before")
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace(self.when)
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage(self.when)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         call = request.call

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ....protocol.api import ApiKey
-from ..fault import OF_REQUESTS, Fault, FaultPlace
+from ..fault import OF_REQUESTS, Fault, FaultStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,5 +14,5 @@ class LoseMarkerFault(Fault):
     kind: ClassVar[str] = "lose_marker"
     missing_fields: ClassVar[tuple[str, ...]] = OF_REQUESTS
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.NOWHERE
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.NOWHERE

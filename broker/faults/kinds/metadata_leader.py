@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....protocol.api import ApiKey
 from .. import field_parsers
 from ..armed_fault_state import ArmedFaultState
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import parse_apis, parse_positive
 from ..metadata_responses import with_leader
 from ..passing_request import PassingRequest
@@ -22,8 +22,8 @@ class MetadataLeaderFault(Fault):
     times: int | None = field_with_parser(parse_positive, None)
     leader: int = field_with_parser(field_parsers.parse_leader)
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.AFTER
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.AFTER
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         return with_leader(response, self.leader, self.is_about)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....protocol.api import ApiKey
 from ..armed_fault_state import ArmedFaultState
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import parse_apis, parse_positive
 from ..metadata_responses import leaders_now, with_old_leaders
 from ..passing_request import PassingRequest
@@ -23,8 +23,8 @@ class StaleMetadataFault(Fault):
     api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.METADATA,))
     times: int | None = field_with_parser(parse_positive, None)
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.AFTER
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.AFTER
 
     def on_arm(self, state: ArmedFaultState, services: "Services") -> None:
         state.leaders[services.cluster.node_id] = leaders_now(services.cluster)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
 from ..armed_fault_state import ArmedFaultState
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import parse_delay_ms, parse_flag
 from ..passing_request import PassingRequest
 
@@ -18,8 +18,8 @@ class ThrottleFault(Fault):
     delay: int = field_with_parser(parse_delay_ms)
     mute: bool = field_with_parser(parse_flag, True)
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.AFTER
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.AFTER
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         return hasattr(response, "throttle_time_ms")

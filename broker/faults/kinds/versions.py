@@ -7,7 +7,7 @@ from ....network.answerer import CloseConnection
 from ....protocol.api import API, ApiKey
 from .. import field_parsers
 from ..armed_fault_state import ArmedFaultState
-from ..fault import Fault, FaultPlace, Versions, field_with_parser
+from ..fault import Fault, FaultStage, Versions, field_with_parser
 from ..field_parsers import NO_VERSIONS, parse_apis, parse_positive
 from ..passing_request import PassingRequest
 
@@ -35,8 +35,8 @@ class VersionsFault(Fault):
         is_served = self.only[0] <= call.version <= self.only[1]
         return call.key is ApiKey.API_VERSIONS or (call.key in self.api and not is_served)
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.AFTER if key is ApiKey.API_VERSIONS else FaultPlace.BEFORE
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.AFTER if key is ApiKey.API_VERSIONS else FaultStage.BEFORE
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         raise CloseConnection("a fault of kind versions closes the connection")

@@ -7,7 +7,7 @@ from ....protocol.api import ApiKey
 from ....protocol.messages.fetch import FetchResponse
 from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import with_higher_watermarks
-from ..fault import Fault, FaultPlace, field_with_parser
+from ..fault import Fault, FaultStage, field_with_parser
 from ..field_parsers import parse_apis, parse_int
 from ..passing_request import PassingRequest
 
@@ -27,8 +27,8 @@ class WatermarkFault(Fault):
         if not self.high_watermark and not self.last_stable_offset:
             raise ValueError("a fault of kind watermark needs high_watermark or last_stable_offset, other than 0")
 
-    def fault_place(self, key: ApiKey) -> FaultPlace:
-        return FaultPlace.AFTER
+    def stage_for(self, key: ApiKey) -> FaultStage:
+        return FaultStage.AFTER
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         return isinstance(response, FetchResponse)

@@ -18,8 +18,8 @@ MAX_PROGRAM: Final = 2_000
 """The size of a compiled expression in RE2: a step for each character, more for classes of many ranges."""
 MAX_MEMORY_BYTES: Final = 128 * 1024
 MAX_UNICODE_CLASSES: Final = 4
-"""As `\\pL`. RE2 looks through the hundreds of ranges of each, in up to a millisecond, and lets no other thread run
-meanwhile: 330 of them took 50 ms."""
+"""The most classes such as `\\pL`. RE2 looks through the hundreds of ranges of each, in up to a millisecond, and lets
+no other thread run meanwhile: 330 of them took 50 ms."""
 MAX_LEARN_S: Final = 5.0
 KNOWN_PATTERNS: Final = 64
 

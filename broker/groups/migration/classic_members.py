@@ -124,7 +124,7 @@ class ClassicMembersInConsumerGroup:
         )
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
-        """Whether the member may go on or has to rejoin. Raises: ApiError."""
+        """Restarts the member's session; returns whether it may go on or has to rejoin. Raises: ApiError."""
         member = self._check_member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumers.timeouts.watch_session(group, member)
         has_to_rejoin = (

@@ -191,7 +191,7 @@ class CompressedBatchLoop:
             seen = down.seen
             down.data, down.at = self.blocks.opened, 0
             down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
-            status = down.take_whole(item)
+            status = down.take_whole_items(item)
             if status != DONE:
                 return status
             rest = down.end - down.at
@@ -233,7 +233,7 @@ class CompressedBatchLoop:
         status: cython.int
         down.data, down.at, down.end = opened, 0, size
         down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
-        status = down.take_whole(item)
+        status = down.take_whole_items(item)
         if status != DONE:
             return status
         if down.wanted < 0:

@@ -19,7 +19,10 @@ Write = Callable[[Buffer], None]
 class Loop(Protocol):
     """A loop of the kernel over a stream (`kernel/decompressed_stream.py`)."""
 
-    def feed(self, data: Buffer, at: int, out: Buffer) -> tuple[int, int, int]: ...
+    def feed(self, data: Buffer, at: int, out: Buffer) -> tuple[int, int, int]:
+        """Returns: position reached, bytes written to `out`, and what it needs to go on: 0 for more bytes, n for n
+        bytes from the position on, -n for n bytes of room.
+        """
 
 
 class RecordStream:

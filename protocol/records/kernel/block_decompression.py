@@ -36,7 +36,7 @@ COMPILED: bool = cython.compiled
 
 LZ4_HEADER: bytes = b"\x04\x22\x4d\x18\x60\x40\x82"
 LZ4_BROKEN_HEADER: bytes = LZ4_HEADER[:6] + b"\x1a"
-"""Of magic 0 (`compression/lz4_frame.py`)."""
+"""The frame header in messages of magic 0 (`compression/lz4_frame.py`)."""
 SNAPPY_HEADER: bytes = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 OPENED_EXTRA: int = 2 * STEP
 """How many bytes beyond its `room` `BlockDecompressor.decompress_next` may write."""

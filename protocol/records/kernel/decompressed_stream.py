@@ -21,7 +21,7 @@ COMPILED: bool = cython.compiled
 class Stream:
     """Takes a decompressed stream in pieces. A piece may end anywhere; the unused rest has to be passed again."""
 
-    def take_whole(self, item: Item) -> int:
+    def take_whole_items(self, item: Item) -> int:
         """Takes all whole records or messages, reading each into `item`; returns a run status."""
         return DONE
 
@@ -43,10 +43,10 @@ class Stream:
         self.data, self.sink = source_of(data), sink_of(out)
         self.at, self.written, self.wanted = at, 0, 0
         if self.end - at < RELEASE_BYTES:
-            status = self.take_whole(item)
+            status = self.take_whole_items(item)
         else:
             with cython.nogil:
-                status = self.take_whole(item)
+                status = self.take_whole_items(item)
         if status != DONE:
             raise fault(status, self.last)
         return self.at, self.written, self.wanted

@@ -48,7 +48,7 @@ class MessageStream(Stream):
         """Writes all whole messages without their checksums; returns a run status."""
         return DONE
 
-    def take_whole(self, item: Item) -> cython.int:
+    def take_whole_items(self, item: Item) -> cython.int:
         start: cython.Py_ssize_t = self.written
         status: cython.int = self.write_without_checksums(item)
         put_checksums(self.sink, start, self.written)

@@ -65,7 +65,7 @@ class RecordSurvey(Stream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def take_whole(self, item: Item) -> cython.int:
+    def take_whole_items(self, item: Item) -> cython.int:
         takes: cython.longlong
         timestamp: cython.longlong
         while self.seen < self.count:
@@ -179,7 +179,7 @@ def _blocks_agree_with_header(
         kept = loop.end - loop.at
         move(blocks.opened, 0, loop.at, kept)
         loop.at, loop.end = 0, blocks.decompress_next(blocks.opened, kept, BLOCKS_ROOM)
-        if loop.end < 0 or loop.taken + loop.end > most_opened or loop.take_whole(loop.item) != DONE:
+        if loop.end < 0 or loop.taken + loop.end > most_opened or loop.take_whole_items(loop.item) != DONE:
             return False
     return _records_agree_with_header(loop, data)
 
@@ -191,7 +191,7 @@ def _batch_agrees_with_header(loop: RecordSurvey, data: Source, size: cython.Py_
     """Reads the records of the batch into the loop; returns whether the batch is valid and agrees with its header."""
     return (
         _is_plain_and_intact(loop, data, size)
-        and loop.take_whole(loop.item) == DONE
+        and loop.take_whole_items(loop.item) == DONE
         and _records_agree_with_header(loop, data)
     )
 

@@ -53,7 +53,7 @@ class MessagesUp(Stream):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def take_whole(self, item: Item) -> cython.int:
+    def take_whole_items(self, item: Item) -> cython.int:
         takes: cython.longlong
         while True:
             takes = message_size_at(self.data, self.at, self.end)

@@ -114,7 +114,7 @@ def test_a_request_that_is_gone_altogether_says_so() -> None:
 @pytest.mark.parametrize("software", [guess_software("stepdown-cli", ()), Software("stepdown", "0.1.0", False)])
 def test_nobody_is_told_to_mend_a_command_of_stepdown(software: Software) -> None:
     """`stepdown produce --as v1` was to be mended by another client library."""
-    assert software.is_own
+    assert software.is_stepdown
     advice = find_advice(judge_by_release([(ApiKey.PRODUCE, 1)], software), software)
     assert advice.startswith("none needed: stepdown sends")
 

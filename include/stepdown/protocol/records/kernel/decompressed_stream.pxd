@@ -17,4 +17,4 @@ cdef class Stream:
     cdef long long last
     cdef long long newest
     cdef Item item
-    cdef int take_whole(self, Item item) noexcept nogil
+    cdef int take_whole_items(self, Item item) noexcept nogil

@@ -14,7 +14,7 @@ from stepdown.protocol.records.kernel.writing cimport *
 
 
 cdef class MessageStream(Stream):
-    cdef int take_whole(self, Item item) noexcept nogil
+    cdef int take_whole_items(self, Item item) noexcept nogil
     cdef int write_without_checksums(self, Item item) noexcept nogil
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.broker.faults.fault import Fault, FaultPlace
+from stepdown.broker.faults.fault import Fault, FaultStage
 from stepdown.broker.faults.fault_fields import fault_to_fields, make_fault
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.protocol.api import ApiKey
@@ -19,7 +19,7 @@ NEEDED = {
     "watermark": {"high_watermark": 5},
     "disk": {"what": "full"},
 }
-STEPS = {FaultPlace.BEFORE: Fault.act_before, FaultPlace.AFTER: Fault.act_after, FaultPlace.ENCODED: Fault.act_on_bytes}
+STEPS = {FaultStage.BEFORE: Fault.act_before, FaultStage.AFTER: Fault.act_after, FaultStage.ENCODED: Fault.act_on_bytes}
 
 
 def every_kind_but_hooks() -> list[str]:
@@ -51,9 +51,9 @@ def test_each_kind_does_something_at_the_place_where_it_fires(kind: str, when: s
     fields = {"kind": kind, **NEEDED.get(kind, {})}
     if hasattr(KINDS[kind], "when"):
         fields["when"] = when
-    place = make_fault(fields).fault_place(key)
+    stage = make_fault(fields).stage_for(key)
     if "api" not in KINDS[kind].missing_fields:
-        name = STEPS[place].__name__
+        name = STEPS[stage].__name__
         assert getattr(KINDS[kind], name) is not getattr(Fault, name)
     else:
-        assert place is FaultPlace.NOWHERE
+        assert stage is FaultStage.NOWHERE

@@ -19,8 +19,11 @@ MECHANISM = "BASIC"
 log = logging.getLogger(__name__)
 
 
-class PasswordTries:
-    """`failed` counts by listener and mechanism."""
+class PasswordDelays:
+    """The networks whose last password was wrong, each until its delay is over.
+
+    `failed` counts by listener and mechanism.
+    """
 
     def __init__(self, clock: Clock, delay_ms: int, failed: Counters, lines: PeerLogLimit) -> None:
         self._clock = clock
@@ -29,10 +32,8 @@ class PasswordTries:
         self._lines = lines
         self._delays: dict[str, asyncio.Event] = {}
 
-    async def try_password(self, address: str, is_right: Callable[[], bool]) -> bool:
-        """Returns `is_right()`, after earlier passwords of its network. If the password is wrong, returns after the
-        delay.
-        """
+    async def check_with_delay(self, address: str, is_right: Callable[[], bool]) -> bool:
+        """Waits until the network's delays are over; then returns `is_right()`, False only after one more delay."""
         network = network_of(address)
         while network in self._delays:
             await self._delays[network].wait()

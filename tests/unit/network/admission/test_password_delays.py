@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from stepdown.network.admission.password_tries import LISTENER, MECHANISM, PasswordTries
+from stepdown.network.admission.password_delays import LISTENER, MECHANISM, PasswordDelays
 from stepdown.network.admission.peer_log_limit import MOST_OF_A_NETWORK, PeerLogLimit
 from stepdown.network.metrics.instruments import Instruments
 from support.clock import ManualClock, settle
@@ -19,7 +19,7 @@ class Door:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.failed = Instruments().counter("failed", "", "listener", "mechanism")
-        self._tries = PasswordTries(self.clock, DELAY_MS, self.failed, PeerLogLimit(self.clock))
+        self._delays = PasswordDelays(self.clock, DELAY_MS, self.failed, PeerLogLimit(self.clock))
         self.looked_at: list[str] = []
 
     def give(self, password: str, address: str = "10.0.0.1") -> "asyncio.Task[bool]":
@@ -27,7 +27,7 @@ class Door:
             self.looked_at.append(password)
             return password == "right"
 
-        return asyncio.create_task(self._tries.try_password(address, is_right))
+        return asyncio.create_task(self._delays.check_with_delay(address, is_right))
 
 
 async def test_a_wrong_password_is_answered_after_the_delay() -> None:
