@@ -60,7 +60,7 @@ def parse_command_line(words: Sequence[str], program: str) -> tuple[Job, argpars
 
 
 def list_next(program: str, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
-    """As of a `CommandParser`. Raises: ImportError where a job's module needs what is not installed."""
+    """Same as `CommandParser.list_next`. Raises: ImportError where a job's module needs what is not installed."""
     parser, _ = _make_parser_and_job(program, words[0] if words else "")
     return parser.list_next(words, begin)
 

@@ -53,7 +53,7 @@ class MemoryTest:
 
     @property
     def fillings(self) -> dict[str, Filling]:
-        """By topic, in the order that they are asked for."""
+        """What each topic holds, in the order in which topics are asked for."""
         plain = Filling(
             partitions=self.partitions,
             partition_bytes=self.records * self.record_bytes,

@@ -24,12 +24,12 @@ class TlsListener:
 
     @property
     def listener(self) -> str:
-        """As `listeners` has it."""
+        """The entry of the setting `listeners`."""
         return f"{NAME}://{self.address}"
 
     @property
     def settings(self) -> dict[str, str]:
-        """But for `listeners`; by names that stepdown and Kafka have."""
+        """The settings except `listeners`, by names that stepdown and Kafka share."""
         return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.certificates / SERVER)}
 
 

@@ -75,7 +75,7 @@ async def _ask_coordinator_for_allowed_topics(
     call: TranslatedCall, request: OffsetCommitRequest | OffsetFetchRequest, operation: AclOperation
 ) -> Any:
     """Asks the client's broker. In version 0, if that is not the coordinator, then asks the coordinator about the
-    topics on which the client may do `operation`."""
+    topics on which the client may do `operation`. Returns the merged response."""
     response, turn = await call.ask(request, call.sent_as), call.turn
     unanswered = {
         key async for key, each in turn.each(_partitions_of(response)) if each.error_code == ErrorCode.NOT_COORDINATOR

@@ -139,7 +139,7 @@ class _Folder(NamedTuple):
 
 
 def _read_folder(files: PlaceFiles, directory: str) -> _Folder | None:
-    """None where the partition was deleted meanwhile."""
+    """Lists the segments of a partition's folder; returns None if the partition was deleted meanwhile."""
     try:
         entries = files.entries(directory)
     except DiskFault as fault:
@@ -173,7 +173,8 @@ def _read_folder(files: PlaceFiles, directory: str) -> _Folder | None:
 
 
 def _drop_stray_segments(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:
-    """As a broker starts: an empty segment that lies within the one before it would hide that one's records."""
+    """Leaves out, as a broker does at its start, each empty segment that lies within the one before it: it would hide
+    records of that one."""
     kept: list[SegmentFile] = []
     for segment in segments:
         if kept and not segment.size_bytes and segment_end_offset(files, kept[-1]) > segment.base_offset:

@@ -15,8 +15,8 @@ class ObjectVersion(NamedTuple):
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> "ObjectVersion":
-        """As the library tells it of an object. Lists of Azure have ETags without the quotes that answers have, and
-        lists of S3 have times with the milliseconds that answers lack.
+        """Makes the version from the metadata that the library gives. Lists of Azure have ETags without the quotes that
+        answers have, and lists of S3 have times with the milliseconds that answers lack.
         """
         tag = meta["e_tag"]
         return cls(

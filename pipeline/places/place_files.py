@@ -158,6 +158,6 @@ class PlaceFiles:
     def map_groups(
         self, look: Callable[[_Item], _Found], groups: Sequence[Sequence[_Item]], *, near: str
     ) -> list[tuple[_Found, ...]]:
-        """As `map_items` of the items of all groups together; what was found by group."""
+        """Calls `map_items` for the items of all groups together; returns what was found, by group."""
         found = iter(self.map_items(look, [item for group in groups for item in group], near=near))
         return [tuple(islice(found, len(group))) for group in groups]
