@@ -114,7 +114,8 @@ class Connection:
                     await self._let_bytes_pass(self._passer)
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    await self._send_held_replies()
+                    if await self._send_held_replies():
+                        continue  # meanwhile more may have been read
                     if self._at_end or self._is_draining:
                         return "end"
                     await self._await_bytes()
@@ -146,8 +147,6 @@ class Connection:
                     if len(self._held) >= MOST_HELD:
                         await self._send_held_replies()
                 else:
-                    if self._held or self._unsent:
-                        await self._send_held_replies()
                     await self._send_pieces(pieces, reply.claim)
                     self._count_sent_replies((reply,))
                 if reply.throttle_ms:
@@ -280,27 +279,38 @@ class Connection:
             await self._turn.yield_to_others()
 
     def _send_pieces(self, pieces: list[Piece], claim: Claim | None) -> Awaitable[None]:
-        """Returns what to await until all is sent. Releases the claim then. Raises, when awaited: OSError."""
-        sending = self._sender.send(pieces, self._unread.wait_for_room)
-        return sending if claim is None else self._send_long_answer(sending, claim)
+        """Returns what to await until all is sent, and the claim released. Raises, when awaited: OSError."""
+        if claim is not None or self._held or self._unsent:
+            return self._send_after_held_replies(pieces, claim)
+        return self._sender.send(pieces, self._unread.wait_for_room)
 
-    async def _send_long_answer(self, sending: Awaitable[None], claim: Claim) -> None:
+    async def _send_after_held_replies(self, pieces: list[Piece], claim: Claim | None) -> None:
         try:
-            self._unread.begin_long_answer(claim)
-            await sending
+            await self._send_held_replies()
+            self.is_busy = True
+            if claim is not None:
+                self._unread.begin_long_answer(claim)
+            await self._sender.send(pieces, self._unread.wait_for_room)
         finally:
-            claim.release()
-            self._unread.release()
+            if claim is not None:
+                claim.release()
+                self._unread.release()
 
-    async def _send_held_replies(self) -> None:
-        """Sends all held answers. Raises: OSError when the peer has gone."""
+    async def _send_held_replies(self) -> bool:
+        """Sends all held answers. Returns whether it waited for the peer, and more may have been read meanwhile.
+
+        Raises: OSError when the peer has gone.
+        """
+        waits = False
         if self._held or self._unsent:
             data, held = self._take_held_replies()
             sent = self._wire.try_send(data) if data else 0
-            if sent < len(data):
+            waits = sent < len(data)
+            if waits:
                 data = data[sent:]  # keeps only the rest while the peer does not read
                 await self._sender.send((data,), self._unread.wait_for_room)
             self._count_sent_replies(held)
+        return waits
 
     def _try_to_send_held_replies(self) -> None:
         """Sends held answers as far as the socket takes them now, so that a handler need not wait for this peer."""

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from operator import attrgetter
 
 from .segment import Segment
@@ -49,8 +48,8 @@ class Segments:
 
     def from_offset(self, offset: int) -> Iterator[tuple[int, Segment]]:
         """The segments from the one that contains `offset` on, each with its number."""
-        at = max(0, self.index_of(offset))
-        return enumerate(islice(self._segments, at, None), at)
+        for at in range(max(0, self.index_of(offset)), len(self._segments)):
+            yield at, self._segments[at]
 
     def reaching(self, start: int, end: int | None = None) -> list[Segment]:
         """The segments that may hold offsets of [start, end)."""

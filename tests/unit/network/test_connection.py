@@ -172,13 +172,63 @@ class Crowded:
     def answer(self, frame: memoryview, peer: Peer) -> Reply:
         return Reply([bytes(self.ANSWER_BYTES)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-    async def read_answers(self) -> int:
+    async def read_answers(self, count: int = REQUESTS) -> int:
         """How many bytes of answers come, of all that are due."""
         size, loop = 0, asyncio.get_running_loop()
         async with asyncio.timeout(DEADLINE_S):
-            while size < self.ANSWER_BYTES * self.REQUESTS and (part := await loop.sock_recv(self.theirs, 65536)):
+            while size < self.ANSWER_BYTES * count and (part := await loop.sock_recv(self.theirs, 65536)):
                 size += len(part)
         return size
+
+
+@pytest.mark.parametrize("late_bytes", [4, 5_000])
+async def test_a_request_that_comes_while_answers_wait_for_their_reader_is_answered(
+    late_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without another byte from the client, which waits for the answer."""
+    monkeypatch.setattr(turn, "TURN_S", 60.0)
+    crowded = Crowded()
+    await settle()
+    crowded.theirs.send(framed(bytes(late_bytes)))
+    await settle()
+    assert await crowded.read_answers(crowded.REQUESTS + 1) == crowded.ANSWER_BYTES * (crowded.REQUESTS + 1)
+    crowded.connection.close()
+    await crowded.task
+
+
+async def test_a_part_of_a_request_that_comes_while_answers_wait_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "TURN_S", 60.0)
+    crowded = Crowded()
+    await settle()
+    crowded.theirs.send(framed(bytes(6_000))[:5_000])
+    await settle()
+    await crowded.read_answers()
+    await until(lambda: crowded.connection._shared.half_frames.in_use_bytes == 5_000)
+    crowded.connection.close()
+    await crowded.task
+
+
+async def test_a_long_answer_gives_its_memory_back_if_the_peer_goes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the answers to earlier requests still wait for it."""
+    monkeypatch.setattr(turn, "TURN_S", 60.0)
+    memory = MemoryBudget(1 << 20)
+    claim, is_ready = memory.try_claim(100_000), asyncio.Event()
+
+    class AnswersLate(Crowded):
+        def answer(self, frame: memoryview, peer: Peer) -> Any:
+            return super().answer(frame, peer) if bytes(frame) == b"any" else self.answer_late()
+
+        async def answer_late(self) -> Reply:
+            await is_ready.wait()
+            pieces = [bytes(100), bytes(100_000)]
+            return Reply(pieces, RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0, claim=claim)
+
+    crowded = AnswersLate(behind=framed(b"long"))
+    await until(lambda: bool(crowded.connection._unsent))
+    crowded.theirs.close()
+    is_ready.set()
+    assert await crowded.task == "lost"
+    assert memory.in_use_bytes == 0
 
 
 async def test_a_drain_does_not_cut_answers_that_the_peer_has_yet_to_take(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -541,13 +591,15 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
             requests += 1
             if finished.is_set() or requests > 1000:
                 raise CloseConnection("enough")
-            return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
+            return Reply(None, meter, 0.0, 0.0)
 
+    meter = RequestMeter(Metrics(), "Any", 0)
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
     shared = shared_of(memory)
     connection = Connection(Endless(), peer, FrameParser(1 << 20), None, shared)  # type: ignore[arg-type]
     serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
-    await asyncio.sleep(0)
+    await until(lambda: requests > 0)
+    in_one_turn = requests
     finished.set()
     assert await serving == "fault"
-    assert requests <= turn.MOST_STEPS
+    assert in_one_turn <= turn.MOST_STEPS
