@@ -12,9 +12,9 @@ from ..network.clock import Clock
 from ..network.http.server import MakePage
 from ..network.memory_budget import MemoryBudget
 from ..network.metrics.instruments import DURATION_BUCKETS
-from ..network.page.budget_row import describe_budget
 from ..network.page.client_rows import ClientRows
 from ..network.page.durations import sum_durations
+from ..network.page.memory_rows import describe_budget
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
 from ..network.page.problem import Problem

@@ -8,9 +8,8 @@ from typing import Any
 
 from ... import __version__
 from ...network.metrics.instruments import DURATION_BUCKETS, CounterFamily
-from ...network.metrics.prometheus_families import read_process
-from ...network.page.budget_row import describe_budget
 from ...network.page.durations import sum_durations
+from ...network.page.memory_rows import describe_budget, describe_process
 from ...network.page.page_query import PageQuery
 from ...network.turn import Turn
 from .broker_state import BrokerState
@@ -109,16 +108,10 @@ class Overview:
 
     def _measure_memory(self) -> list[dict[str, Any]]:
         services = self._state.services
-        rows = [
+        return [
             describe_budget("requests", services.request_memory),
             describe_budget("responses over 64 KiB", services.answer_memory),
             describe_budget("unread responses", services.unread_answers),
             describe_budget("conversion", services.conversion_budget),
+            *describe_process(),
         ]
-        resident = [
-            sample.value
-            for family in read_process()
-            for sample in family.samples
-            if sample.name == "process_resident_memory_bytes"
-        ]
-        return [*rows, *({"name": "process", "used_bytes": int(value), "limit_bytes": None} for value in resident)]
