@@ -5,6 +5,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +59,13 @@ def _own(path: Path) -> bool:
     return SCRIPTS not in path.parents
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """The classes, functions and imports of a file, nested ones included; parsed once for all tests."""
+    wanted = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.ImportFrom
+    return tuple(node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, wanted))
+
+
 def _place(path: Path, line: int) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
 
@@ -67,7 +75,7 @@ def participle_functions() -> list[str]:
     return [
         f"{_place(path, node.lineno)} {node.name}"
         for path in filter(_own, sources())
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _hides_its_verb(node)
     ]
 
@@ -96,7 +104,7 @@ def classes_without_their_file() -> list[str]:
     """Files none of whose classes shares a word with the file's name."""
     found = []
     for path in filter(_own, sources()):
-        classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
+        classes = [node for node in nodes_of(path) if isinstance(node, ast.ClassDef) and not node.col_offset]
         if classes and not path.stem.startswith("__") and not any(_shares_a_word(path.stem, c.name) for c in classes):
             largest = max(classes, key=lambda node: (node.end_lineno or 0) - node.lineno)
             found.append(f"{path.relative_to(ROOT)}: {largest.name}")
@@ -130,7 +138,7 @@ def wide_results() -> list[str]:
     return [
         f"{_place(path, node.lineno)} {node.name}"
         for path in sources()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and isinstance(node.returns, ast.Subscript)
         and getattr(node.returns.value, "id", "") == "tuple"
@@ -153,7 +161,7 @@ def imports() -> dict[Module, set[Module]]:
 
 
 def _imported(path: Path, own: Module) -> Iterator[Module]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = (*own[: len(own) - node.level], *((node.module or "").split(".") if node.module else ()))
             yield base

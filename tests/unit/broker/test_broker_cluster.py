@@ -436,6 +436,7 @@ async def test_a_reassigned_partition_moves_with_its_records(cluster: BrokerClus
     assert not (Path(cluster.brokers[1].log_manager.directories[0]) / "m-0").exists()
 
 
+@pytest.mark.lengthy
 async def test_committed_offsets_move_with_their_coordinator(cluster: BrokerCluster) -> None:
     request = fc.FindCoordinatorRequest(key="g", key_type=0)
     found = await find_coordinator.handle(cluster.brokers[1], request, call(ApiKey.FIND_COORDINATOR, 3, request))

@@ -13,6 +13,7 @@ from support.sasl_client import log_in
 from support.secure import secure_broker, secure_settings
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "SASL_SSL"])
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 async def test_of_clients_that_log_in(tmp_path: Path, listener: str, mechanism: str) -> None:

@@ -9,6 +9,7 @@ from stepdown.protocol.messages.metadata import MetadataRequest
 from support.cyclic_garbage import no_cycles_left
 
 
+@pytest.mark.lengthy
 async def test_of_a_broker_that_takes_no_connections() -> None:
     """The task that had connected and its fault held each other."""
     async with AsyncClient([HostPort("127.0.0.1", 1)], client_id="app") as client, no_cycles_left():

@@ -120,6 +120,7 @@ async def test_answers_in_another_order_find_their_requests() -> None:
         connection.close()
 
 
+@pytest.mark.lengthy
 async def test_a_long_answer_is_decoded_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer with 20,000 access rules held the loop for 30 ms, that of a gateway with all its clients."""
 

@@ -1,6 +1,7 @@
 """No module needs, by way of others, itself: imports for type checkers count, too."""
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -20,15 +21,21 @@ def product() -> dict[str, Path]:
     return {name_of(path): path for path in paths}
 
 
+@cache
+def imports_of(path: Path) -> tuple[ast.ImportFrom, ...]:
+    """The relative imports of a file, parsed once for all tests."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return tuple(node for node in nodes if isinstance(node, ast.ImportFrom) and node.level)
+
+
 def imported(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
-            for alias in node.names:
-                whole = ".".join([*base, alias.name])
-                found.add(whole if whole in modules else ".".join(base))
+    for node in imports_of(path):
+        base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+        for alias in node.names:
+            whole = ".".join([*base, alias.name])
+            found.add(whole if whole in modules else ".".join(base))
     return {each for each in found if each in modules and each != name}
 
 

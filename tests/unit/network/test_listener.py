@@ -54,6 +54,7 @@ async def test_a_listener_that_has_all_its_connections_takes_another_when_one_en
             await client.close()
 
 
+@pytest.mark.lengthy
 async def test_the_limit_of_a_listener_may_change(tmp_path: Path) -> None:
     async with running_broker(tmp_path, **TWO, **{"listener.name.one.max.connections": 1}) as broker:
         first, waiting, other = [await connect(broker, each) for each in ("ONE", "ONE", "TWO")]

@@ -73,6 +73,7 @@ def count(ends: Counter[int], number: int, metadata: RecordMetadata, error: Prod
     ends[number] += 1
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_every_transaction_ends_and_the_committed_ones_are_whole(seed: int) -> None:
     draws = random.Random(seed)

@@ -111,6 +111,7 @@ def test_it_closes_the_connection(kafka: Kafka) -> None:
     assert [request.answer for request in kafka.requests.of("Produce")] == [None, []]
 
 
+@pytest.mark.lengthy
 def test_it_never_answers(kafka: Kafka) -> None:
     async def silent(request: HookedRequest) -> Any:
         return SILENCE

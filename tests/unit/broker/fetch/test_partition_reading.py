@@ -276,6 +276,7 @@ async def test_a_fetch_ends_with_its_segment(client: RawClient) -> None:
     assert offsets((await fetched(client, fetch("t", 2), 4)).records) == [2, 3]
 
 
+@pytest.mark.lengthy
 async def test_a_fetch_of_very_many_partitions_leaves_the_loop_to_others_in_between(
     client: RawClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,6 +220,7 @@ ROWS: dict[str, tuple[Prepare, ApiKey, int, Any]] = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("row", ROWS)
 async def test_a_large_change_holds_the_loop_for_no_step_of_20_ms(
     broker: Broker, row: str, monkeypatch: pytest.MonkeyPatch

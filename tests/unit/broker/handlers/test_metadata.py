@@ -89,6 +89,7 @@ async def test_the_offsets_topic_is_internal_and_made_with_its_own_settings(brok
     assert broker.cluster.topics["__consumer_offsets"].settings.cleanup_policy == ("compact",)
 
 
+@pytest.mark.lengthy
 async def test_more_topics_than_a_request_may_make_are_not_created(broker: Broker, client: RawClient) -> None:
     """Kafka's controller makes 10,000 partitions at most for one request."""
     names = tuple(MetadataRequestTopic(name=f"n{number}") for number in range(10_001))

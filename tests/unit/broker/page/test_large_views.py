@@ -95,6 +95,7 @@ CASES: dict[str, tuple[Callable[[Broker], None], str]] = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("case", CASES)
 async def test_a_view_of_many_is_made_in_turns_and_bounded(case: str, tmp_path: Path) -> None:
     add, query = CASES[case]
@@ -114,6 +115,7 @@ async def test_a_view_of_many_is_made_in_turns_and_bounded(case: str, tmp_path: 
     assert len(json.dumps(found)) <= MOST_BYTES
 
 
+@pytest.mark.lengthy
 async def test_clients_are_read_a_page_at_a_time(tmp_path: Path) -> None:
     async with running_broker(tmp_path, clock=ManualClock(), stepdown_client_report_max_clients=MANY) as broker:
         add_clients(broker)

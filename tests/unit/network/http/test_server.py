@@ -91,6 +91,7 @@ async def test_others_have_the_loop_between_the_parts_of_what_one_client_sends(s
     assert passes >= least_passes
 
 
+@pytest.mark.lengthy
 async def test_a_pass_of_the_loop_answers_few_of_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """64 connections with requests of 2,000 headers each, which take 13 ms, held the loop for a second in a pass."""
     answered = 0

@@ -66,6 +66,7 @@ async def log_in_from(broker: Broker, authority: Authority, host: str) -> None:
         assert (await client.send(MetadataRequest(topics=None), 9)).brokers
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("size", [1, 5, 100], ids=["a byte", "the head of a record", "half of it"])
 async def test_half_hellos_hold_no_place(
@@ -84,6 +85,7 @@ async def test_half_hellos_hold_no_place(
         assert TOO_SLOW not in caplog.text
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("host", HOSTS)
 async def test_one_handshake_that_does_nothing_gives_way_to_a_login(
     tmp_path: Path, authority: Authority, host: str, caplog: pytest.LogCaptureFixture

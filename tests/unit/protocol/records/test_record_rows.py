@@ -42,6 +42,7 @@ def one_by_one(batch: Batch, position: int, end: int) -> Iterator[Record]:
             yield record
 
 
+@pytest.mark.lengthy
 @given(
     fields=st.lists(FIELDS, min_size=1, max_size=12),
     codec=st.sampled_from(Codec),

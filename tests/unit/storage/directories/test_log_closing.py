@@ -44,6 +44,7 @@ def test_a_disk_that_cannot_sync_leaves_no_mark(tmp_path: Path, logs: int, caplo
     assert len(again.logs) == logs
 
 
+@pytest.mark.lengthy
 @SIZES
 def test_a_power_cut_before_the_sync_leaves_logs_that_open(tmp_path: Path, logs: int) -> None:
     files = FaultyFiles()

@@ -110,6 +110,7 @@ def test_chunks_add_up_to_the_whole_conversion(tmp_path: Path, seed: int, target
         assert lazily.size_bytes >= max(len(data), first.size_bytes)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("size", [10, 100, 1000, 9000])
 @pytest.mark.parametrize("seed", range(5))
 def test_megabytes_come_out_as_one_conversion_of_all(tmp_path: Path, seed: int, size: int) -> None:
@@ -207,6 +208,7 @@ def test_a_fill_ends_before_a_batch_that_takes_more_than_it_began_with(
     assert stream.needs_worker and stream.bytes_to_claim > 2_000_000
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("size", [10, 500], ids=["that grow", "of 500 bytes"])
 @pytest.mark.parametrize("before", [0, 3], ids=["first", "behind small ones"])
 def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
