@@ -83,6 +83,7 @@ class BytePassage:
         self._is_over = is_over
         self._claim_read_ahead = claim_read_ahead
         self._watch = watch
+        self._left_bytes = 0  # that the passer has left in the parser; more may be read while an answer is sent
         self._event: asyncio.Future[None] | None = None
 
     @property
@@ -104,7 +105,7 @@ class BytePassage:
                     claim.release()
             elif self._is_over():
                 return
-            elif self._parser.buffered_bytes and not passer.needs_more:
+            elif self._parser.buffered_bytes > (self._left_bytes if passer.needs_more else 0):
                 self._pass(b"")
                 if passer.refuses:
                     return
@@ -156,6 +157,7 @@ class BytePassage:
         if taken < len(data):
             self._parser.feed(memoryview(data)[taken:])
             self.wake()
+        self._left_bytes = len(data) - taken
 
     async def _send_next_pieces(self) -> None:
         await self._send(*await self._passer.next_pieces())
